@@ -26,12 +26,11 @@ void ts_svg_text(FILE *stream, const char *text)
 
 void ts_svg_begin(FILE *stream, int width, int height, const char *title)
 {
-    fprintf(
-        stream,
-        "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
-        "font-size='11'>\n<rect width='100%%' height='100%%' fill='white'/>\n<text x='10' y='20' "
-        "font-size='14'>",
-        width, height);
+    fprintf(stream,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
+            "font-family='sans-serif' font-size='11'>\n<rect width='100%%' height='100%%' "
+            "fill='white'/>\n<text x='10' y='20' font-size='14'>",
+            width, height);
     ts_svg_text(stream, title);
     fprintf(stream, "</text>\n");
 }

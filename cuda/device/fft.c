@@ -114,8 +114,7 @@ static enum ts_status open_library(struct ts_diag *diag, const char *stage)
                   "its Fourier transforms need cuFFT, and %s was not found", name);
     return ts_diag_hint(diag,
                         "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on "
-                        "LD_LIBRARY_PATH, or use "
-                        "--device cpu",
+                        "LD_LIBRARY_PATH, or use --device cpu",
                         CUFFT_VER_MAJOR);
 }
 

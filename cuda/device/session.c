@@ -171,11 +171,9 @@ enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result,
         ts_diag_hint(diag, "nothing was written; `nvidia-smi` and the kernel's log say more, "
                            "--device cpu does without");
     if (busy)
-        ts_diag_hint(
-            diag,
-            "`nvidia-smi -q -d COMPUTE` shows its compute mode: an exclusive one is for one "
-            "program at "
-            "a time; wait for that, or take another device (--device cuda:N) or --device cpu");
+        ts_diag_hint(diag, "`nvidia-smi -q -d COMPUTE` shows its compute mode: an exclusive one is "
+                           "for one program at a time; wait for that, or take another device "
+                           "(--device cuda:N) or --device cpu");
     return TS_RUN_FAILED;
 }
 
@@ -212,8 +210,7 @@ static enum ts_status refuse_start(const struct device_numbers *device, size_t b
         snprintf(there, sizeof there, "of its %.1f MiB too few are free", mebibytes(total));
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-memory"},
                   "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed "
-                  "for CUDA itself and "
-                  "%.1f MiB for what runs there",
+                  "for CUDA itself and %.1f MiB for what runs there",
                   device->index, device->name, there, mebibytes(bytes));
     return ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
 }

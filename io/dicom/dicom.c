@@ -139,8 +139,7 @@ static const struct choice incomplete_choices[] = {
 static const struct choice positions_choices[] = {
     {"fit", POSITIONS_FIT,
      "a line is fitted through them by least squares, and every slice lies within "
-     "spacing_tolerance of its place on "
-     "it"},
+     "spacing_tolerance of its place on it"},
     {"ends", POSITIONS_ENDS,
      "the line from the first to the last is taken, and every gap is within 1 % of the median gap"},
     {NULL, 0, NULL},
@@ -165,8 +164,7 @@ static const struct choice mr_scale_choices[] = {
      "those of Rescale Slope and Intercept, as every viewer shows them"},
     {"precise", MR_SCALE_PRECISE,
      "those of the private Scale Slope and Scale Intercept, which compare from series to series; "
-     "phases are in "
-     "radians"},
+     "phases are in radians"},
     {NULL, 0, NULL},
 };
 
@@ -175,35 +173,28 @@ static const struct param dicom_params[] = {
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
           .doc = "which series to read, where there are several: its number as `tomostage info` "
-                 "shows it, its Series "
-                 "Instance UID, its description, or # and its Series Number"),
+                 "shows it, its Series Instance UID, its description, or # and its Series Number"),
     PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc = "what makes series of their own of images at one position: a list of `echo`, "
-                 "`time`, `b` and "
-                 "`acquisition`, or `none` alone; "
-                 "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, "
-                 "always do; `none` also "
-                 "leaves slices of several KVP or kernels together"),
+                 "`time`, `b` and `acquisition`, or `none` alone; what is left becomes an axis of "
+                 "volumes; absent: `echo`; kinds, such as phase, always do; `none` also leaves "
+                 "slices of several KVP or kernels together"),
     PARAM(struct dicom_params, join, .optional = true, .unit = "",
           .doc = "attributes that do not tell series apart: a list of `study`, `series`, `number`, "
-                 "`patient`, "
-                 "`study_time`, `manufacturer`, `protocol`, `frame_of_reference` and `stack`; "
-                 "absent: all of them do, "
-                 "but one that is another in each slice of what is one volume in all else"),
+                 "`patient`, `study_time`, `manufacturer`, `protocol`, `frame_of_reference` and "
+                 "`stack`; absent: all of them do, but one that is another in each slice of what "
+                 "is one volume in all else"),
     PARAM(struct dicom_params, take, .optional = true, .unit = "",
           .doc = "which of several volumes or kinds to read: a number counts volumes from 0, a "
-                 "number with ms, s or s/mm2 "
-                 "is an echo time, a time or a b-value, a word is a kind, such as `phase`; a list "
-                 "combines them"),
+                 "number with ms, s or s/mm2 is an echo time, a time or a b-value, a word is a "
+                 "kind, such as `phase`; a list combines them"),
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices,
           .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels "
-                 "(Burned In Annotation "
-                 "YES)"),
+                 "(Burned In Annotation YES)"),
     PARAM(struct dicom_params, mask_boxes, .unit = "", .optional = true,
           .doc = "rectangles to be blackened: a list of [first row, first column, end row, end "
-                 "column], from 0 and "
-                 "without the ends; absent: none"),
+                 "column], from 0 and without the ends; absent: none"),
     PARAM(struct dicom_params, mask_value, .unit = "", .derived = "none; burned_in: mask needs it",
           .doc = "what stands in the rectangles, in the unit of the volume"),
     PARAM(struct dicom_params, deidentify, .unit = "", .choices = ts_dicom_deidentify_choices,
@@ -211,8 +202,7 @@ static const struct param dicom_params[] = {
           .doc = "what the result records of texts, UIDs and dates of the headers"),
     PARAM(struct dicom_params, uid_key_file, .unit = "", .optional = true,
           .doc = "file of 16 to 4096 secret bytes, which only its owner may read: UIDs are "
-                 "replaced and dates moved by "
-                 "it; absent: none is recorded"),
+                 "replaced and dates moved by it; absent: none is recorded"),
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices,
           .init.choice = INCOMPLETE_REFUSE,
@@ -225,22 +215,19 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, spacing_tolerance, .unit = "%", .min = 0,
           .max = DICOM_MOST_TOLERANCE, .init.r = DICOM_SPACING_TOLERANCE,
           .doc = "with positions fit: how far a slice may lie from its place on the line, along "
-                 "the normal or beside "
-                 "it, in percent of the spacing; 0.001 mm is always accepted, or a hundredth of a "
-                 "pixel where that is less"),
+                 "the normal or beside it, in percent of the spacing; 0.001 mm is always accepted, "
+                 "or a hundredth of a pixel where that is less"),
     PARAM(struct dicom_params, tilt, .unit = "", .choices = tilt_choices, .init.choice = TILT_KEEP,
           .old = {.until = 1, .init.choice = TILT_REFUSE},
           .doc = "what to do with a series whose step from slice to slice leans off their normal, "
-                 "as behind a tilted "
-                 "gantry"),
+                 "as behind a tilted gantry"),
     PARAM(struct dicom_params, duplicates, .unit = "", .choices = duplicates_choices,
           .init.choice = DUPLICATES_REFUSE,
           .doc = "what to do with different images at one position"),
     PARAM(struct dicom_params, stack, .unit = "", .min = 1, .max = 1e6,
           .derived = "all slices, which then have to be one stack",
           .doc = "which stack to read, where the spacing changes on the way: stacks of even "
-                 "spacing count from 1 along "
-                 "the normal"),
+                 "spacing count from 1 along the normal"),
     PARAM(struct dicom_params, mr_scale, .unit = "", .choices = mr_scale_choices,
           .init.choice = MR_SCALE_DISPLAY, .doc = "which values Philips MR images have"),
     SLICES_PARAM(struct dicom_params),
@@ -456,10 +443,8 @@ static enum ts_status read_split(const struct param_set *set, unsigned *split, s
                                   texts->items[i]);
         if (names[k].bit == 0 && texts->n > 1) {
             ts_param_error(set, "split", "split-none", diag, "'none' stands beside other words");
-            return ts_diag_hint(
-                diag,
-                "leave out 'none' or the others; without 'none', slices of several KVP or kernels "
-                "are series of their own");
+            return ts_diag_hint(diag, "leave out 'none' or the others; without 'none', slices of "
+                                      "several KVP or kernels are series of their own");
         }
         *split |= names[k].bit;
     }
@@ -477,10 +462,8 @@ static enum ts_status read_join(const struct param_set *set, unsigned *join, str
         if (k == DICOM_SERIES_KEYS) {
             ts_param_error(set, "join", "join-unknown", diag,
                            "'%s' is no attribute that tells series apart", texts->items[i]);
-            return ts_diag_hint(
-                diag,
-                "there are study, series, number, patient, study_time, manufacturer, protocol, "
-                "frame_of_reference and stack");
+            return ts_diag_hint(diag, "there are study, series, number, patient, study_time, "
+                                      "manufacturer, protocol, frame_of_reference and stack");
         }
         *join |= 1U << k;
     }

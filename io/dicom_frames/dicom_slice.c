@@ -93,11 +93,11 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z,
             return ts_diag_hint(diag, CHILD_KILLED_HINT);
         if ((file->syntax == DICOM_JPEG_LS || file->syntax == DICOM_JPEG_LS_NEAR) &&
             file->bits_stored < 8)
-            return ts_diag_hint(diag,
-                                "DCMTK may not decode JPEG-LS of %d bits a value: if another "
-                                "program shows the image, "
-                                "have it write the file without compression",
-                                file->bits_stored);
+            return ts_diag_hint(
+                diag,
+                "DCMTK may not decode JPEG-LS of %d bits a value: if another program shows the "
+                "image, have it write the file without compression",
+                file->bits_stored);
         return ts_diag_hint(diag, "copy the file again from its archive, or remove it");
     }
     source->base.slices[z].padding_count = reply->padding_count;
@@ -116,15 +116,13 @@ void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, stru
             if (file->overlays || file->high_bit + 1 > file->bits_stored)
                 ts_diag_note(diag, &site,
                              "bits outside of Bits Stored are set (an embedded overlay, perhaps), "
-                             "first in slice %lld "
-                             "(%s); they were dropped",
+                             "first in slice %lld (%s); they were dropped",
                              (long long)i, ts_base_name(file->path));
             else
                 ts_diag_warning(diag, &site,
                                 "bits outside of Bits Stored are set, first in slice %lld (%s), "
-                                "and no overlay is "
-                                "stated to lie there; they were dropped: where Bits Stored (%d) is "
-                                "wrong, values are",
+                                "and no overlay is stated to lie there; they were dropped: where "
+                                "Bits Stored (%d) is wrong, values are",
                                 (long long)i, ts_base_name(file->path), file->bits_stored);
         }
 }

@@ -60,8 +60,7 @@ static void place_planes(struct scan *scan)
             !(fabs(first - origin[2]) <= SAME_PLACE_MM && fabs(fabs(normal[2]) - 1) <= AXIAL)) {
             ts_dicom_refuse(scan, "dicom-dose",
                             "Grid Frame Offset Vector begins with %g, expected 0, or of axial "
-                            "planes the z coordinate "
-                            "of Image Position, %g",
+                            "planes the z coordinate of Image Position, %g",
                             first, origin[2]);
             return;
         }

@@ -316,8 +316,7 @@ static void warn_of_outside(struct scan *scan)
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         if (outside[i].have && !ts_dicom_has_in(scan, outside[i].group, outside[i].tag))
             ts_dicom_warn(scan, "position, orientation, Pixel Spacing or Rescale Slope stand "
-                                "outside of the functional "
-                                "groups, and count for all frames");
+                                "outside of the functional groups, and count for all frames");
 }
 
 /* Refuses a file whose frames nothing describes. */

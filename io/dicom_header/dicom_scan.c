@@ -136,12 +136,10 @@ static void check_sign(struct scan *scan)
     const int sign = scan->file->pixel_representation;
     if (sign == 0 && scan->smallest < 0)
         ts_dicom_warn(scan, "Smallest Image Pixel Value is negative, and Pixel Representation says "
-                            "that no pixel is: "
-                            "large values may be negative ones");
+                            "that no pixel is: large values may be negative ones");
     if (sign == 1 && scan->file->bits_allocated == 16 && scan->largest > MOST_SIGNED)
         ts_dicom_warn(scan, "Largest Image Pixel Value is none of signed pixels, which Pixel "
-                            "Representation says they "
-                            "are: negative values may be large ones");
+                            "Representation says they are: negative values may be large ones");
 }
 
 static void check_pixels(struct scan *scan)

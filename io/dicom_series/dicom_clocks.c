@@ -38,8 +38,7 @@ void ts_dicom_join_zones(struct dicom_series *series)
         ts_dicom_series_warn(
             series,
             "Acquisition DateTime states a time zone in %zu of %zu images, and Timezone Offset "
-            "From "
-            "UTC (0008,0201) does not in the others: times of acquisition are not used",
+            "From UTC (0008,0201) does not in the others: times of acquisition are not used",
             in_time, series->n_images);
 }
 
@@ -63,14 +62,11 @@ void ts_dicom_warn_of_clocks(struct dicom_series *series)
     if (!moves || most <= SAME_STEP_S)
         return;
     if (falls && count_down)
-        ts_dicom_series_warn(
-            series,
-            "the volumes stand on Acquisition DateTime, which Acquisition Time and Instance "
-            "Number contradict: check which is right");
+        ts_dicom_series_warn(series, "the volumes stand on Acquisition DateTime, which Acquisition "
+                                     "Time and Instance Number contradict: check which is right");
     else
         ts_dicom_series_warn(series,
                              "the times of the volumes are those of Acquisition DateTime, whose "
-                             "steps differ by up to "
-                             "%.6g s from those of Acquisition Time",
+                             "steps differ by up to %.6g s from those of Acquisition Time",
                              most);
 }

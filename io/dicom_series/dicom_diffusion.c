@@ -53,17 +53,14 @@ static const double *find_signs(const struct dicom_series *series, bool *axial)
 static void warn_of_directions(struct dicom_series *series, bool unknown, bool axial)
 {
     if (unknown)
-        ts_dicom_series_warn(
-            series,
-            "the directions of the diffusion gradients are not given: GE states them in the "
-            "axes of the scan, which are known of patients head first supine with the phase "
-            "along columns");
+        ts_dicom_series_warn(series, "the directions of the diffusion gradients are not given: GE "
+                                     "states them in the axes of the scan, which are known of "
+                                     "patients head first supine with the phase along columns");
     else if (!axial)
-        ts_dicom_series_warn(
-            series,
-            "the directions of the diffusion gradients are turned out of the axes of the scan as "
-            "dcm2niix does it, which little confirms where slices of GE are not axial: check "
-            "them before tracts are computed");
+        ts_dicom_series_warn(series,
+                             "the directions of the diffusion gradients are turned out of the axes "
+                             "of the scan as dcm2niix does it, which little confirms where slices "
+                             "of GE are not axial: check them before tracts are computed");
 }
 
 void ts_dicom_take_ge_weighting(struct dicom_series *series)
@@ -139,11 +136,10 @@ void ts_dicom_take_unstated_weighting(struct dicom_series *series)
             series->images[i]->b_value = 0;
             n++;
         }
-    ts_dicom_series_warn(
-        series,
-        "%zu of %zu images state no b-value, and the others are weighted by diffusion: they are "
-        "taken for b = 0, which some scanners do not write",
-        n, series->n_images);
+    ts_dicom_series_warn(series,
+                         "%zu of %zu images state no b-value, and the others are weighted by "
+                         "diffusion: they are taken for b = 0, which some scanners do not write",
+                         n, series->n_images);
 }
 
 void ts_dicom_list_gradients(struct dicom_series *series)

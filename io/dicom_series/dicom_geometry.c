@@ -379,11 +379,10 @@ static void check_fit(struct dicom_series *series, const struct gaps *gaps, cons
     else if (misfit.beside_mm > tolerance)
         refuse_shift(series, &misfit, line, rules);
     else if (off > ts_dicom_same_position(series->images[0]))
-        ts_dicom_series_warn(
-            series,
-            "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the fitted spacing, "
-            "%.4f mm, is used",
-            off, 100 * off / line->spacing_mm, line->spacing_mm);
+        ts_dicom_series_warn(series,
+                             "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the "
+                             "fitted spacing, %.4f mm, is used",
+                             off, 100 * off / line->spacing_mm, line->spacing_mm);
 }
 
 /* This is the rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm,
@@ -425,11 +424,10 @@ static void check_tilt(struct dicom_series *series, const struct line *line,
             "the volume is sheared: the step between slices leans %.2f degrees off their normal",
             line->lean_degree);
     else if (!series->refusal)
-        ts_dicom_series_warn(
-            series,
-            "the volume is sheared: the step between slices leans %.2f degrees off their normal, "
-            "as behind a tilted gantry; it is kept",
-            line->lean_degree);
+        ts_dicom_series_warn(series,
+                             "the volume is sheared: the step between slices leans %.2f degrees "
+                             "off their normal, as behind a tilted gantry; it is kept",
+                             line->lean_degree);
 }
 
 static void warn_of_tags(struct dicom_series *series, const struct line *line)
@@ -450,11 +448,10 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
         fabs(last->slice_location_mm - first->slice_location_mm) / (double)(series->n_slices - 1);
     if (located > 0 && last->tile == first->tile &&
         (located > MOST_OBLIQUE * line->spacing_mm || line->spacing_mm > MOST_OBLIQUE * located)) {
-        ts_dicom_series_warn(
-            series,
-            "Slice Locations say that slices are %.3f mm apart, the positions %.3f; the positions "
-            "are used",
-            located, line->spacing_mm);
+        ts_dicom_series_warn(series,
+                             "Slice Locations say that slices are %.3f mm apart, the positions "
+                             "%.3f; the positions are used",
+                             located, line->spacing_mm);
     }
     if (fabs(first->file->tilt_degree) > TS_UPRIGHT_DEGREE &&
         line->lean_degree <= TS_UPRIGHT_DEGREE) {
@@ -494,11 +491,11 @@ static void check_pair(struct dicom_series *series, bool mixed)
             "2 slices are one gap, of %.3f mm, in which no other fits: Slice Thickness is %.3f mm",
             gap, thickness);
     else
-        ts_dicom_series_refuse(
-            series, "slice-count", "supply the whole series, or name one of the two files",
-            "2 slices are one gap, of %.3f mm, which neither Spacing Between Slices nor Slice "
-            "Thickness confirms",
-            gap);
+        ts_dicom_series_refuse(series, "slice-count",
+                               "supply the whole series, or name one of the two files",
+                               "2 slices are one gap, of %.3f mm, which neither Spacing Between "
+                               "Slices nor Slice Thickness confirms",
+                               gap);
 }
 
 static void place_slices(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
@@ -547,11 +544,10 @@ static void describe_unplaced(struct dicom_series *series)
         ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
                              first->have_spacing ? "" : ", and no Pixel Spacing");
     else
-        ts_dicom_series_warn(
-            series,
-            "nothing states where the frames lie: they are taken for slices in the order of their "
-            "file, without a place in the patient%s",
-            first->have_spacing ? "" : " and without Pixel Spacing");
+        ts_dicom_series_warn(series,
+                             "nothing states where the frames lie: they are taken for slices in "
+                             "the order of their file, without a place in the patient%s",
+                             first->have_spacing ? "" : " and without Pixel Spacing");
 }
 
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)

@@ -91,10 +91,9 @@ static void mark_apart(struct grouping *grouping, size_t first)
 {
     for (size_t i = first; i < grouping->n; i++) {
         if (!grouping->series[i].apart)
-            ts_dicom_series_warn(
-                &grouping->series[i],
-                "other slices of the series have other settings and are a series of their own; "
-                "`split: none` reads them as one");
+            ts_dicom_series_warn(&grouping->series[i],
+                                 "other slices of the series have other settings and are a series "
+                                 "of their own; `split: none` reads them as one");
         grouping->series[i].apart = true;
     }
 }
@@ -127,8 +126,8 @@ static bool add_parts(struct grouping *grouping, struct dicom_image **images, si
     for (size_t i = before;
          i < grouping->n && !grouping->acquisitions && ts_dicom_is_acquisition(setting); i++)
         ts_dicom_series_warn(&grouping->series[i],
-                             "the series is of acquisitions that overlap: each is a series of "
-                             "its own, told apart by Acquisition Number");
+                             "the series is of acquisitions that overlap: each is a series of its "
+                             "own, told apart by Acquisition Number");
     return true;
 }
 
@@ -146,11 +145,10 @@ static void warn_of_orientations(struct grouping *grouping, size_t first)
                     fmin(nearest, ts_dicom_angle_between(image->orientation, other->orientation));
         }
         if (nearest < INFINITY)
-            ts_dicom_series_warn(
-                &grouping->series[i],
-                "other images of the series lie %.2g degrees off and are a series of their own "
-                "(direction cosines that differ by more than %g)",
-                nearest, DICOM_SAME_ORIENTATION);
+            ts_dicom_series_warn(&grouping->series[i],
+                                 "other images of the series lie %.2g degrees off and are a series "
+                                 "of their own (direction cosines that differ by more than %g)",
+                                 nearest, DICOM_SAME_ORIENTATION);
     }
 }
 

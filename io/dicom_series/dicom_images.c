@@ -69,10 +69,8 @@ static bool check_captures(struct dicom_series *series)
     const bool slices = has_places(series);
     series->overview |= slices;
     if (slices)
-        ts_dicom_series_warn(
-            series,
-            "secondary captures, each with a place of its own in the patient: they are read "
-            "as slices");
+        ts_dicom_series_warn(series, "secondary captures, each with a place of its own in the "
+                                     "patient: they are read as slices");
     else
         ts_dicom_series_refuse(
             series, "secondary-capture", "choose a series of CT, MR or PET slices",
@@ -94,10 +92,8 @@ static bool check_kind(struct dicom_series *series)
     if (map)
         ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
     else if (first->file->real_world && !first->have_slope && first->file->lut.entries == 0)
-        ts_dicom_series_warn(
-            series,
-            "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
-            "(0040,9096) is not applied");
+        ts_dicom_series_warn(series, "the values are as stored: there is no Rescale Slope, and "
+                                     "Real World Value Mapping (0040,9096) is not applied");
     if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map &&
         !slices && !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
         ts_dicom_series_refuse(series, "modality",
@@ -114,9 +110,9 @@ static bool check_kind(struct dicom_series *series)
 static const char *hint_for(const char *code)
 {
     static const char *const hints[][2] = {
-        {"dicom-multi-frame", "choose another series, or get this one from the scanner with the "
-                              "places of its slices, as enhanced or single "
-                              "slices; a tool that splits the file cannot know them"},
+        {"dicom-multi-frame",
+         "choose another series, or get this one from the scanner with the places of its slices, "
+         "as enhanced or single slices; a tool that splits the file cannot know them"},
         {"dicom-mosaic", "split it into slices with another tool first"},
         {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
         {"dicom-color", "choose a series of single-channel slices, or convert the colors to gray "

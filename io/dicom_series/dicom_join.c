@@ -476,17 +476,15 @@ static void warn_of_one(struct dicom_series *series, unsigned divided)
         }
     }
     if (!*series->series)
-        ts_dicom_series_warn(
-            series, "the images have no Series Instance UID: only Series Number and what else the "
-                    "headers state tell them from other series");
+        ts_dicom_series_warn(series, "the images have no Series Instance UID: only Series Number "
+                                     "and what else the headers state tell them from other series");
     if (*differ)
         ts_dicom_series_warn(series, "the images differ in %s, and are read as one series", differ);
     if (*torn)
-        ts_dicom_series_warn(
-            series,
-            "other images are a series of their own, since they differ in %s; `join: [%s]` reads "
-            "them as one",
-            torn, words);
+        ts_dicom_series_warn(series,
+                             "other images are a series of their own, since they differ in %s; "
+                             "`join: [%s]` reads them as one",
+                             torn, words);
     if (*others)
         ts_dicom_series_warn(series,
                              "images of one Series Instance UID differ in %s: those of each are a "

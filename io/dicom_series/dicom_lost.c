@@ -233,15 +233,12 @@ static bool add_image(struct shapes *shapes, const struct dicom_file *file)
 /* Extensions that no slice has, though it may bear the number of one. */
 static bool is_known_extension(const char *extension)
 {
-    static const char known[] = " .txt .md .log .csv .tsv .json .xml .html .htm .css .js .pdf .rtf "
-                                ".doc .docx .xls .xlsx .ppt .pptx .ini .inf "
-                                ".cfg "
-                                ".yml .yaml .toml .py .m .r .sh .bat .exe .dll .jar .png .jpg "
-                                ".jpeg .gif .bmp .svg .tif .tiff .ico .mp4 .avi "
-                                ".bin .raw .roi .lock .zip .gz "
-                                ".tar .tgz .7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy "
-                                ".mat .db .sqlite .lnk .url .plist .md5 .sha1 "
-                                ".sha256 .bval .bvec ";
+    static const char known[] =
+        " .txt .md .log .csv .tsv .json .xml .html .htm .css .js .pdf .rtf .doc .docx .xls .xlsx "
+        ".ppt .pptx .ini .inf .cfg .yml .yaml .toml .py .m .r .sh .bat .exe .dll .jar .png .jpg "
+        ".jpeg .gif .bmp .svg .tif .tiff .ico .mp4 .avi .bin .raw .roi .lock .zip .gz .tar .tgz "
+        ".7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy .mat .db .sqlite .lnk .url .plist "
+        ".md5 .sha1 .sha256 .bval .bvec ";
     char wanted[NAME_BYTES + 2];
     snprintf(wanted, sizeof wanted, " %s ", extension);
     return strstr(known, wanted) != NULL;

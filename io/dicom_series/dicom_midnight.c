@@ -135,11 +135,11 @@ static enum dicom_midnight correct_date(struct dicom_series *series, double earl
     if (votes->opposed > 0)
         return MIDNIGHT_DOUBT;
     if (votes->n == 1) {
-        ts_dicom_series_warn(series,
-                             "Acquisition Date is the same in all images, and %s contradicts the "
-                             "order of their times: "
-                             "where the scan crossed midnight, the order of the volumes is wrong",
-                             votes->names[0]);
+        ts_dicom_series_warn(
+            series,
+            "Acquisition Date is the same in all images, and %s contradicts the order of their "
+            "times: where the scan crossed midnight, the order of the volumes is wrong",
+            votes->names[0]);
         return MIDNIGHT_NONE;
     }
     ts_dicom_series_warn(

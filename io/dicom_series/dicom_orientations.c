@@ -145,7 +145,6 @@ void ts_dicom_find_orientation(struct dicom_series *series, double orientation[6
     if (jitter)
         ts_dicom_series_warn(series,
                              "the orientations of the slices differ: they are up to %.2g degrees "
-                             "off their mean, which "
-                             "the volume has",
+                             "off their mean, which the volume has",
                              angle);
 }

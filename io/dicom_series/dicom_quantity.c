@@ -84,8 +84,7 @@ static void warn_of_decay(struct dicom_series *series)
     if (!corrected && last - first > SAME_TIME_S)
         ts_dicom_series_warn(series,
                              "Decay Correction is NONE, and the slices were acquired over %.6g s: "
-                             "their values do not "
-                             "compare with each other",
+                             "their values do not compare with each other",
                              last - first);
 }
 
@@ -120,8 +119,7 @@ static void choose_map_unit(struct dicom_series *series)
     if (series->image.unit != type)
         ts_dicom_series_warn(series,
                              "Rescale Type (0028,1054) names a unit that is not known: the unit of "
-                             "the values is given "
-                             "as %s",
+                             "the values is given as %s",
                              series->image.unit);
 }
 
@@ -174,10 +172,10 @@ static void rescale_precisely(struct dicom_series *series)
     for (size_t i = 0; i < series->n_images; i++)
         usable &= series->images[i]->scale_slope > 0 && series->images[i]->file->lut.entries == 0;
     if (!usable)
-        ts_dicom_series_refuse(
-            series, "mr-scale-missing", "mr_scale: display takes the values of Rescale Slope",
-            "not all slices have Philips' private Scale Slope and Scale Intercept (2005,100E and "
-            "100D), which mr_scale: precise needs");
+        ts_dicom_series_refuse(series, "mr-scale-missing",
+                               "mr_scale: display takes the values of Rescale Slope",
+                               "not all slices have Philips' private Scale Slope and Scale "
+                               "Intercept (2005,100E and 100D), which mr_scale: precise needs");
     for (size_t i = 0; usable && i < series->n_images; i++) {
         struct dicom_image *image = series->images[i];
         image->slope = 1 / image->scale_slope;
@@ -199,11 +197,10 @@ static void warn_of_scales(struct dicom_series *series)
                    SAME_RATIO * fabs(ratio);
     }
     if (differs && ts_dicom_has_scale(series))
-        ts_dicom_series_warn(
-            series,
-            "Philips' private scale differs from slice to slice, and Rescale Slope does not "
-            "follow it: values of mr_scale: display do not compare with each other, those of "
-            "mr_scale: precise do");
+        ts_dicom_series_warn(series,
+                             "Philips' private scale differs from slice to slice, and Rescale "
+                             "Slope does not follow it: values of mr_scale: display do not compare "
+                             "with each other, those of mr_scale: precise do");
 }
 
 /* Warns of Pixel Padding Value where no pixel can have it, because it is negative or has more bits
@@ -230,8 +227,7 @@ static void warn_of_padding(struct dicom_series *series)
         snprintf(range, sizeof range, " (with its limit %g to %g)", low, high);
     ts_dicom_series_warn(series,
                          "no pixel can have the Pixel Padding Value %g%s of %zu of %zu slices, "
-                         "whose stored values are "
-                         "%.0f to %.0f: none is taken for padding",
+                         "whose stored values are %.0f to %.0f: none is taken for padding",
                          odd->padding, range, n, series->n_images, least, most);
 }
 

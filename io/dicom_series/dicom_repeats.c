@@ -298,10 +298,10 @@ static const char *describe_difference(struct dicom_series *series,
         return "neither time, acquisition, kind nor Instance Number tells them apart";
     const char *text = ts_arena_printf(
         series->arena,
-        alone ? "they differ in %s; images that all lie at one position are volumes only where "
-                "Number of Temporal "
-                "Positions says how many, or a time or a weighting differs in each"
-              : "they differ in %s, which does not say to which volume each belongs",
+        alone
+            ? "they differ in %s; images that all lie at one position are volumes only where "
+              "Number of Temporal Positions says how many, or a time or a weighting differs in each"
+            : "they differ in %s, which does not say to which volume each belongs",
         name);
     series->no_memory |= !text;
     return text ? text : "";
@@ -479,18 +479,15 @@ static void warn_of_first(struct dicom_series *series)
                 fabs(other - first) > SAME_NUMBER * fmax(1, fabs(first))) {
                 ts_dicom_series_warn(
                     series,
-                    "the first images at each position differ in %s: they are of several "
-                    "volumes",
+                    "the first images at each position differ in %s: they are of several volumes",
                     numbers[k].name);
                 return;
             }
         }
     }
     if (!are_numbered_in_order(series))
-        ts_dicom_series_warn(
-            series,
-            "the first images at each position have Instance Numbers in no order: they may be "
-            "of several volumes");
+        ts_dicom_series_warn(series, "the first images at each position have Instance Numbers in "
+                                     "no order: they may be of several volumes");
 }
 
 void ts_dicom_keep_first(struct dicom_series *series)
@@ -502,12 +499,12 @@ void ts_dicom_keep_first(struct dicom_series *series)
         return;
     mark_left(series->images, n, left);
     if (sews(series, left)) {
-        ts_dicom_series_refuse(
-            series, "duplicates-sewn",
-            acquisitions_divide(series) ? SPLIT_ACQUISITIONS
-                                        : "put the files of each pass into a folder of its own",
-            "the images are of passes that overlap: the first ones at each position would be parts "
-            "of several passes");
+        ts_dicom_series_refuse(series, "duplicates-sewn",
+                               acquisitions_divide(series)
+                                   ? SPLIT_ACQUISITIONS
+                                   : "put the files of each pass into a folder of its own",
+                               "the images are of passes that overlap: the first ones at each "
+                               "position would be parts of several passes");
         return;
     }
     ts_dicom_series_leave_out(series, left);
@@ -547,8 +544,7 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
             "supply the files with the positions that the scanner gave them; Slice Location says "
             "how far slices lie apart, but not where",
             "%s and %s lie at one position, %.3f mm along the normal, and their Slice Locations "
-            "are "
-            "%.3f and %.3f mm: one of the two attributes was changed",
+            "are %.3f and %.3f mm: one of the two attributes was changed",
             ts_dicom_image_name(series, before), ts_dicom_image_name(series, here), here->along_mm,
             before->slice_location_mm, here->slice_location_mm);
         return;
@@ -624,8 +620,7 @@ static const char *way_out(const struct dicom_series *series, bool sewn, const b
                       "is";
     return sewn ? "; put the files of one of them into a folder of their own"
                 : "; duplicates: first takes one image of each position, or put the files of one "
-                  "of them into a "
-                  "folder of their own";
+                  "of them into a folder of their own";
 }
 
 void ts_dicom_refuse_repeats(struct dicom_series *series)
@@ -659,8 +654,7 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     if (copies) {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "the same pixels %zu times under different SOP Instance UIDs at "
-                               "%.3f mm along the normal "
-                               "(%s, %s)",
+                               "%.3f mm along the normal (%s, %s)",
                                same, images[first]->along_mm,
                                ts_dicom_image_name(series, images[first]),
                                ts_dicom_image_name(series, images[first + 1]));

@@ -460,18 +460,16 @@ static void warn_of_polarity(struct dicom_series *series)
                    strstr(image->file->ge_sequence, "epi_pepolar");
     }
     if (reversed > 0)
-        ts_dicom_series_warn(
-            series,
-            "GE's epi_pepolar stores the rows of images of reversed polarity from the last to the "
-            "first: those of %zu of %zu images are turned round",
-            reversed, series->n_images);
+        ts_dicom_series_warn(series,
+                             "GE's epi_pepolar stores the rows of images of reversed polarity from "
+                             "the last to the first: those of %zu of %zu images are turned round",
+                             reversed, series->n_images);
     if (unknown > 0)
-        ts_dicom_series_warn(
-            series,
-            "the polarity of GE's epi_pepolar alternates, and %zu images have no Temporal "
-            "Position: "
-            "their rows are as they are stored, which is upside down where it is reversed",
-            unknown);
+        ts_dicom_series_warn(series,
+                             "the polarity of GE's epi_pepolar alternates, and %zu images have no "
+                             "Temporal Position: their rows are as they are stored, which is "
+                             "upside down where it is reversed",
+                             unknown);
 }
 
 /* Returns true where two dates are more than a day apart: a scan may go on past midnight. */
@@ -529,11 +527,11 @@ static void warn_of_position(struct dicom_series *series)
     if (strcmp(first->file->modality, "CT") != 0 ||
         !((supine && down < -much) || (prone && down > much)))
         return;
-    ts_dicom_series_warn(series,
-                         "Patient Position is %s (%s), and the rows of the images lie as those of "
-                         "a patient who lies "
-                         "%s: one of the two may be wrong, and the orientation is taken",
-                         position, supine ? "supine" : "prone", supine ? "prone" : "supine");
+    ts_dicom_series_warn(
+        series,
+        "Patient Position is %s (%s), and the rows of the images lie as those of a patient who "
+        "lies %s: one of the two may be wrong, and the orientation is taken",
+        position, supine ? "supine" : "prone", supine ? "prone" : "supine");
 }
 
 void ts_dicom_warn_of_settings(struct dicom_series *series)

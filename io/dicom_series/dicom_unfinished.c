@@ -102,13 +102,12 @@ void ts_dicom_note_lack(struct dicom_series *series, const struct volume_items *
     }
     while (there[missing])
         missing++;
-    series->lacking = ts_arena_printf(series->arena,
-                                      "%zu slice%s missing, and %zu of %zu volumes %s whole: "
-                                      "volume %zu of 0 to %zu lacks the slice "
-                                      "at %.3f mm along the normal",
-                                      lost, lost == 1 ? " is" : "s are", complete, items->volumes,
-                                      complete == 1 ? "is" : "are", volume, items->volumes - 1,
-                                      series->images[missing]->along_mm);
+    series->lacking = ts_arena_printf(
+        series->arena,
+        "%zu slice%s missing, and %zu of %zu volumes %s whole: volume %zu of 0 to %zu lacks the "
+        "slice at %.3f mm along the normal",
+        lost, lost == 1 ? " is" : "s are", complete, items->volumes, complete == 1 ? "is" : "are",
+        volume, items->volumes - 1, series->images[missing]->along_mm);
     series->no_memory |= !series->lacking;
     ts_dicom_series_leave_out(series, left);
 }

@@ -93,11 +93,10 @@ static void place_times(struct dicom_series *series, double *values)
             resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
         if (!(step > 0) && !against &&
             list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
-            ts_dicom_series_warn(
-                series,
-                "%s of acquisition: those of the volumes are of Content Time, when the pixels "
-                "were made",
-                why);
+            ts_dicom_series_warn(series,
+                                 "%s of acquisition: those of the volumes are of Content Time, "
+                                 "when the pixels were made",
+                                 why);
             axis->positions = values;
             return;
         }
@@ -514,11 +513,10 @@ static bool contradicts_numbers(const struct volume_criterion *criterion,
     if (numbers_agree(series, complete, items->positions)) {
         if (criterion->place == DICOM_NUMBER(acquired_s) && ts_dicom_is_undated(series) &&
             !goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
-            ts_dicom_series_warn(
-                series,
-                "the volumes stand on Acquisition Time, which has no date and which Instance "
-                "Number contradicts at all positions: where the numbers are right, write "
-                "Acquisition Date into the files");
+            ts_dicom_series_warn(series,
+                                 "the volumes stand on Acquisition Time, which has no date and "
+                                 "which Instance Number contradicts at all positions: where the "
+                                 "numbers are right, write Acquisition Date into the files");
         return false;
     }
     if (items->n == items->positions * items->volumes) {
@@ -545,10 +543,8 @@ static bool repeats_are_regular(const struct volume_criterion *criterion,
         !is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
         !times_go_on(series, complete, items->positions))
         return false;
-    ts_dicom_series_warn(
-        series,
-        "volumes of the same diffusion weighting stand on the order of the frames in the file "
-        "alone");
+    ts_dicom_series_warn(series, "volumes of the same diffusion weighting stand on the order of "
+                                 "the frames in the file alone");
     return true;
 }
 
@@ -642,8 +638,7 @@ static size_t order_by_times(struct dicom_series *series, struct volume_items *i
     if (complete > 0)
         ts_dicom_series_warn(
             series,
-            "all %zu images lie at one position: each is a volume of one slice, in the order "
-            "of %s",
+            "all %zu images lie at one position: each is a volume of one slice, in the order of %s",
             complete, series->order);
     return complete;
 }
@@ -666,21 +661,19 @@ static size_t find_order(struct dicom_series *series, struct volume_items *items
     for (size_t i = 0; i < STATED && complete == 0; i++)
         complete = try_criterion(&criteria[i], series, items, scratch);
     if (complete > 0)
-        ts_dicom_series_warn(
-            series,
-            "the b-values or gradients of the slices of a volume differ by up to 1 %%: the "
-            "volumes stand on %s, and have those of their first slices",
-            series->order);
+        ts_dicom_series_warn(series,
+                             "the b-values or gradients of the slices of a volume differ by up to "
+                             "1 %%: the volumes stand on %s, and have those of their first slices",
+                             series->order);
     return complete;
 }
 
 static void warn_of_other(struct dicom_series *series, const char *name)
 {
-    ts_dicom_series_warn(
-        series,
-        "the volumes stand on %s, which %s contradicts: it gives every position the same volumes "
-        "too, but of other images; check which is right",
-        series->order, name);
+    ts_dicom_series_warn(series,
+                         "the volumes stand on %s, which %s contradicts: it gives every position "
+                         "the same volumes too, but of other images; check which is right",
+                         series->order, name);
 }
 
 /* Returns true where Instance Numbers make other volumes, which they run through in one way. They

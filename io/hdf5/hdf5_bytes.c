@@ -55,11 +55,10 @@ static enum ts_status send_values(const struct hdf5_child *child,
     const hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
     const bool fits = type >= 0 && wanted >= 0 && n > 0 && H5Tequal(type, wanted) > 0 &&
                       (uint64_t)n * H5Tget_size(type) == request->bytes;
-    enum ts_status status = fits ? TS_OK
-                                 : ts_hdf5_child_refuse(child, diag, "hdf5-values",
-                                                        "%s has another type or size than "
-                                                        "was expected",
-                                                        shown);
+    enum ts_status status =
+        fits ? TS_OK
+             : ts_hdf5_child_refuse(child, diag, "hdf5-values",
+                                    "%s has another type or size than was expected", shown);
     void *bytes = fits ? malloc(request->bytes) : NULL;
     if (fits && !bytes)
         status = ts_diag_no_memory(diag, request->bytes);

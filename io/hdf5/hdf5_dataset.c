@@ -452,8 +452,7 @@ enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void
     if (!fits)
         ts_hdf5_fail(writer, "output-order",
                      "%s got an encoded chunk of %zu bytes, %zu are possible, after %lld of its "
-                     "%lld chunks and %zu "
-                     "bytes",
+                     "%lld chunks and %zu bytes",
                      dataset->path, bytes, bound, (long long)dataset->chunk_next,
                      (long long)dataset->grid.n_chunks, dataset->chunk_filled);
     if (ts_hdf5_failed(writer)) {

@@ -16,21 +16,16 @@ enum { PATH_BYTES = 1024, GROUP_PATH_BYTES = PATH_BYTES - 64 };
 
 static const char geometry_convention[] =
     "DICOM patient LPS in mm: origin is the center of voxel (0,0,0); the rows of direction are the "
-    "unit vectors of "
-    "rising columns, rows and slices; step_z is the vector from one slice to the next. Voxel "
-    "(slice, row, column) is "
-    "at origin + column * |spacing of x| * direction[0] + row * |spacing of y| * direction[1] + "
-    "slice * step_z. The "
-    "axis "
-    "y, which falls with the row, takes no part in this";
+    "unit vectors of rising columns, rows and slices; step_z is the vector from one slice to the "
+    "next. Voxel (slice, row, column) is at origin + column * |spacing of x| * direction[0] + row "
+    "* |spacing of y| * direction[1] + slice * step_z. The axis y, which falls with the row, takes "
+    "no part in this";
 
 /* The geometry of a sinogram is that of the volume that was projected, but for the origin. */
 static const char sinogram_convention[] =
     "DICOM patient LPS in mm, of the projected volume: origin is the rotation center of the first "
-    "slice; the rows of "
-    "direction are the unit vectors of the volume's rising columns, rows and slices; step_z is the "
-    "vector from one "
-    "slice to the next";
+    "slice; the rows of direction are the unit vectors of the volume's rising columns, rows and "
+    "slices; step_z is the vector from one slice to the next";
 
 static const char *quantity_words(enum ts_quantity quantity)
 {

@@ -11,10 +11,8 @@
 /* Every refusal of a storage that other programs read ends here. */
 static enum ts_status hint_plain(const struct hdf5_input *input)
 {
-    return ts_diag_hint(
-        input->diag,
-        "the Python script in docs/inputs.md, under \"HDF5 that is not read as it is\", "
-        "writes a copy that is read");
+    return ts_diag_hint(input->diag, "the Python script in docs/inputs.md, under \"HDF5 that is "
+                                     "not read as it is\", writes a copy that is read");
 }
 
 bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles)

@@ -336,11 +336,11 @@ static enum ts_status open_volume(struct label_volume *volume, const char *forma
         ts_mask_refuse(&volume->base, "mask-volumes", request->diag,
                        "holds %" PRId64 " volumes, and a mask is one of them",
                        volume->source->n_volumes);
-        return ts_diag_hint(
-            request->diag,
-            "`%s` in place of `mask` reads an image on the same grid, of which take: N beside the "
-            "path chooses one volume, 0 to %" PRId64 "; stages take it for a mask or labels",
-            format, volume->source->n_volumes - 1);
+        return ts_diag_hint(request->diag,
+                            "`%s` in place of `mask` reads an image on the same grid, of which "
+                            "take: N beside the path chooses one volume, 0 to %" PRId64
+                            "; stages take it for a mask or labels",
+                            format, volume->source->n_volumes - 1);
     }
     status = match_grids(volume, request);
     if (status == TS_OK)

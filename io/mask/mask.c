@@ -40,8 +40,7 @@ static const struct param mask_params[] = {
           .doc = "name of the input that it goes with, whose grid it gets"),
     PARAM(struct mask_params, segment, .unit = "", .init.text = "",
           .doc = "number or label of the one segment that is wanted, or number of a label of a "
-                 "volume; absent: all, "
-                 "each with its number"),
+                 "volume; absent: all, each with its number"),
     PARAM(struct mask_params, roi, .unit = "", .init.text = "",
           .doc = "number or name of the one region of a structure set that is wanted; absent: all, "
                  "each with its number"),

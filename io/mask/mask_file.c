@@ -51,10 +51,9 @@ enum ts_status ts_mask_check_frame(const struct mask_file *file, const struct ma
     ts_mask_refuse(file, "mask-frame", request->diag,
                    "lies in another frame of reference than its image: equal positions in the two "
                    "need not be one place");
-    return ts_diag_hint(
-        request->diag,
-        "`on:` names the image that it goes with; `frame_of_reference: any` takes positions "
-        "as they are, as where the two were aligned");
+    return ts_diag_hint(request->diag,
+                        "`on:` names the image that it goes with; `frame_of_reference: any` takes "
+                        "positions as they are, as where the two were aligned");
 }
 
 enum ts_status ts_mask_other_grid(const struct mask_file *file, const struct mask_request *request,
@@ -65,10 +64,9 @@ enum ts_status ts_mask_other_grid(const struct mask_file *file, const struct mas
     ts_mask_refuse(file, "mask-grid", request->diag,
                    "lies on another grid than its image: it has %s; the image has %s", is,
                    expected);
-    return ts_diag_hint(
-        request->diag,
-        "`on:` names the image that it goes with; `resample: nearest` gives every voxel "
-        "of the image the label at its center");
+    return ts_diag_hint(request->diag,
+                        "`on:` names the image that it goes with; `resample: nearest` gives every "
+                        "voxel of the image the label at its center");
 }
 
 static void corner_of(const struct ts_image *grid, int corner, double z_first, double z_last,

@@ -347,8 +347,7 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
         ts_diag_warning(diag,
                         &(struct diag_site){.code = "contours-copied", .stage = set->base.site},
                         "%zu contours are copies of others in their planes: they were left out, "
-                        "since two of a kind "
-                        "would make a hole",
+                        "since two of a kind would make a hole",
                         copies);
     return find_slices(set, reader->request);
 }
@@ -478,10 +477,9 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
         if (from->rois[i].number > set->base.highest)
             set->base.highest = from->rois[i].number;
         if (!*name && from->rois[i].number == 0)
-            return ts_mask_refuse(
-                &set->base, "rtstruct-regions", request->diag,
-                "has a region of number 0, which labels have outside of all regions: choose with "
-                "`roi:`");
+            return ts_mask_refuse(&set->base, "rtstruct-regions", request->diag,
+                                  "has a region of number 0, which labels have outside of all "
+                                  "regions: choose with `roi:`");
     }
     for (size_t i = 0; i < from->n_rois && !*name; i++)
         if (ts_mask_check_frame(&set->base, request, from->rois[i].frame_of_reference) != TS_OK)

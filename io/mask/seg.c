@@ -273,8 +273,7 @@ static void check_frames(struct region_file *file, const struct seg *seg)
         if (!placed)
             ts_dicom_refuse(scan, "seg-planes",
                             "does not say where frame %zu lies: Plane Position, Plane Orientation "
-                            "and Pixel Measures are "
-                            "needed",
+                            "and Pixel Measures are needed",
                             i + 1);
         else if (seg->coding != SEG_LABELS && !is_listed(seg, frame->segment))
             ts_dicom_refuse(scan, "seg-segments",

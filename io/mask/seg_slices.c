@@ -306,9 +306,8 @@ static enum ts_status other_grid(const struct seg_file *seg, const struct mask_r
     const struct seg_frame *first = seg->seg.frames;
     char is[256];
     snprintf(is, sizeof is,
-             "frames of %" PRId64 " x %" PRId64
-             " pixels of %.6g x %.6g mm, the first at (%.6g, %.6g, %.6g) mm, rows "
-             "along (%.4g, %.4g, %.4g)",
+             "frames of %" PRId64 " x %" PRId64 " pixels of %.6g x %.6g mm, the first at (%.6g, "
+             "%.6g, %.6g) mm, rows along (%.4g, %.4g, %.4g)",
              seg->seg.columns, seg->seg.rows, first->spacing_mm[1], first->spacing_mm[0],
              first->position_mm[0], first->position_mm[1], first->position_mm[2],
              first->orientation[0], first->orientation[1], first->orientation[2]);
@@ -588,16 +587,14 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
         ts_diag_warning(request->diag,
                         &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
                         "each frame begins with a byte of its own, where DICOM has bits without a "
-                        "gap: the number of "
-                        "bytes, %" PRId64 ", tells of it",
+                        "gap: the number of bytes, %" PRId64 ", tells of it",
                         seg->seg.pixel_bytes);
     if (status == TS_OK && seg->seg.unsure)
-        ts_diag_warning(request->diag,
-                        &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
-                        "each frame may begin with a byte of its own, or with the next bit, as "
-                        "DICOM has it: the number "
-                        "of bytes, %" PRId64 ", fits both, and the second is taken",
-                        seg->seg.pixel_bytes);
+        ts_diag_warning(
+            request->diag, &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
+            "each frame may begin with a byte of its own, or with the next bit, as DICOM has it: "
+            "the number of bytes, %" PRId64 ", fits both, and the second is taken",
+            seg->seg.pixel_bytes);
     if (status == TS_OK)
         *out = &seg->base;
     else

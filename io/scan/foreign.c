@@ -44,9 +44,9 @@ static const struct foreign {
      10,
      0,
      {".mat"},
-     PYTHON_NPY("scipy.io.loadmat('FILE')['NAME'].transpose(2, 0, 1)") ", where NAME is the "
-                                                                       "variable (rows, columns, "
-                                                                       "slices)"},
+     PYTHON_NPY(
+         "scipy.io.loadmat('FILE')['NAME'].transpose(2, 0, 1)") ", where NAME is the variable "
+                                                                "(rows, columns, slices)"},
     {"an MRC file",
      "MAP ",
      4,
@@ -66,8 +66,7 @@ static const struct foreign {
      0,
      {".vtk"},
      "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "
-     "{nrrd: NEW.nrrd}; "
-     "where it holds structured points"},
+     "{nrrd: NEW.nrrd}; where it holds structured points"},
     {"a VTK file", "<VTKFile", 8, 0, {".vti"}, EXPORT},
     {"a FITS file",
      "SIMPLE  =",
@@ -81,17 +80,14 @@ static const struct foreign {
      0,
      {".png"},
      "in Python: PIL.Image.open('FILE').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: "
-     "slices, pixel_size: "
-     "MM, "
-     "spacing_z: MM}; a folder of such files is one input"},
+     "slices, pixel_size: MM, spacing_z: MM}; a folder of such files is one input"},
     {"a JPEG picture",
      "\xFF\xD8\xFF",
      3,
      0,
      {".jpg", ".jpeg"},
      "in Python: PIL.Image.open('FILE').convert('L').save('NEW.tif'), and then input: {tiff: "
-     "NEW.tif, pages: slices, "
-     "pixel_size: MM, spacing_z: MM}; its values have lost digits"},
+     "NEW.tif, pages: slices, pixel_size: MM, spacing_z: MM}; its values have lost digits"},
     {"a CZI file", "ZISRAWFILE", 10, 0, {".czi"}, EXPORT},
     {"an ND2 file", "\xDA\xCE\xBE\x0A", 4, 0, {".nd2"}, EXPORT},
     {"a file of Zeiss Xradia, or another compound document",
@@ -240,8 +236,7 @@ bool ts_foreign_hint(const char *path, char hint[FOREIGN_HINT])
     if (!ts_foreign_kind(path, hint))
         snprintf(hint, FOREIGN_HINT,
                  "it is of no format that is read: docs/inputs.md lists these; a NRRD header "
-                 "beside a file of plain "
-                 "values makes it one");
+                 "beside a file of plain values makes it one");
     return true;
 }
 

@@ -212,8 +212,7 @@ static void print_doubts(const struct hdf5_guess *guess, FILE *stream)
     if (guess->angles && !may_be_counts(guess))
         fprintf(stream,
                 "\n  the values are %s, and the file does not say of what: add "
-                "quantity=transmission or "
-                "quantity=line_integral if they are",
+                "quantity=transmission or quantity=line_integral if they are",
                 *guess->data->type == 'f' ? "floats" : "signed integers");
 }
 

@@ -32,9 +32,9 @@ static const struct param hdf5_params[] = {
     PARAM(struct hdf5_params, path, .required = true, .unit = "",
           .doc = "path of the dataset in the file"),
     PARAM(struct hdf5_params, axes, .required = true, .unit = "",
-          .doc = "names of the dataset's three axes in the order of the file: z, y and x, or z, "
-                 "view and detector, or, of "
-                 "flats and darks, which have no angles, z, frame and detector"),
+          .doc =
+              "names of the dataset's three axes in the order of the file: z, y and x, or z, view "
+              "and detector, or, of flats and darks, which have no angles, z, frame and detector"),
     PARAM(struct hdf5_params, spacing, .unit = "mm", .optional = true, .min = 1e-9, .max = 1e6,
           .doc = "distances of neighbors along z, y and x, or along z and detector; one pixel "
                  "where they are not given"),

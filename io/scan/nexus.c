@@ -275,9 +275,9 @@ static enum ts_status read_all_keys(struct nexus *nexus, double **keys, double *
     ts_hdf5_input_refuse(
         nexus->input, "image-key",
         "there is no image_key: projections, flats and darks cannot be told apart");
-    return ts_diag_hint(nexus->input->diag, "hdf5: FILE with path and axes reads frames of one "
-                                            "kind; of flats and darks the axes are z, frame and "
-                                            "detector");
+    return ts_diag_hint(nexus->input->diag,
+                        "hdf5: FILE with path and axes reads frames of one kind; of flats and "
+                        "darks the axes are z, frame and detector");
 }
 
 /* Alignment frames were taken at angles that the scan had before: they are projections by their key

@@ -119,8 +119,8 @@ static enum ts_status read_sizes(const struct nexus_places *places, const struct
     const int bad = mm[1] > 0 && isfinite(mm[1]) ? 0 : 1;
     mm[0] = mm[1] = 0;
     warn(places, where, names[bad],
-         "is no positive length in m to pm, and %s is not used either: the sizes are those of "
-         "the detector's pixels",
+         "is no positive length in m to pm, and %s is not used either: the sizes are those of the "
+         "detector's pixels",
          names[!bad]);
     return TS_OK;
 }
@@ -172,8 +172,7 @@ enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diver
     if (differ && places->projected)
         ts_diag_note(places->input->diag, &site,
                      "%s: a pixel is %.6g x %.6g mm of the sample and %.6g x %.6g mm of the "
-                     "detector (rows x columns); "
-                     "the %s are used",
+                     "detector (rows x columns); the %s are used",
                      places->input->path, sample_mm[0], sample_mm[1], mm[0], mm[1],
                      diverging ? "detector's, since the beam is a fan" : "sample's");
     if (!diverging)
@@ -286,13 +285,9 @@ static const struct varying {
     {"detector", "distance", OVER_VIEWS, 0.01,
      "the detector moved along the beam, and one size of pixels is used", NULL},
     {"detector", "count_time", OVER_ALL, 1e-3,
-     "frames were exposed for different times, and counts are not divided "
-     "by them",
-     NULL},
+     "frames were exposed for different times, and counts are not divided by them", NULL},
     {"detector", "exposure_time", OVER_ALL, 1e-3,
-     "frames were exposed for different times, and counts are not "
-     "divided by them",
-     NULL},
+     "frames were exposed for different times, and counts are not divided by them", NULL},
     {"source", "current", OVER_BEAM, 1e-3, "the beam changed, and counts are not divided by it",
      "the stage air after flat_field does so by detector pixels beside the object, where there are "
      "some"},
@@ -339,9 +334,8 @@ static enum ts_status warn_of_varying(const struct nexus_places *places, const s
 
 static const char mirrored[] =
     "the detector's pixels run from right to left, and they are read as they are";
-static const char upside_down[] =
-    "the detector's rows run from bottom to top, and they are read as they are: the "
-    "slices come out in the opposite order";
+static const char upside_down[] = "the detector's rows run from bottom to top, and they are read "
+                                  "as they are: the slices come out in the opposite order";
 static const char flip_hint[] = "the stage flip, after flat_field, mirrors the views";
 
 /* These fields have one value, which is a number or a word for what is as usual. */
@@ -463,8 +457,8 @@ static enum ts_status warn_of_offset(const struct nexus_places *places)
             char shown[256];
             ts_text_escape(shown, sizeof shown, field.units);
             warn(places, "detector", names[i],
-                 "is %.6g%s%s: the rotation axis may be so far from the middle; it is not "
-                 "moved there",
+                 "is %.6g%s%s: the rotation axis may be so far from the middle; it is not moved "
+                 "there",
                  middle, *shown ? " " : "", shown);
             ts_diag_hint(places->input->diag, "the stage center finds the axis, or is given it");
         }
@@ -669,8 +663,7 @@ static enum ts_status warn_of_divergence(const struct nexus_places *places,
         return TS_OK;
     warn(places, "source", "distance",
          "is %.6g mm, and the detector's %.6g mm: the rays diverge, by a magnification of %.4g, "
-         "and are taken to be "
-         "parallel",
+         "and are taken to be parallel",
          mm[0], mm[1], magnification);
     ts_diag_hint(places->input->diag,
                  "beam: fan-flat, source_axis: %.9g, source_detector: %.9g; slices far from the "

@@ -92,11 +92,11 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
                 "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
     const double range = ts_angles_to_degrees(angles, n, unit), turns = range / (2 * M_PI);
     if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range, n) && !sure) {
-        ts_hdf5_input_refuse(input, "angle-turns",
-                             "the %" PRId64
-                             " angles are called radians and have a range of %.6g, %.4g turns, as "
-                             "degrees would",
-                             n, range, turns);
+        ts_hdf5_input_refuse(
+            input, "angle-turns",
+            "the %" PRId64
+            " angles are called radians and have a range of %.6g, %.4g turns, as degrees would",
+            n, range, turns);
         return ts_diag_hint(input->diag,
                             "angle_unit: degree, or angle_unit: radian if they are radians");
     }
@@ -459,17 +459,15 @@ void ts_projections_warn_means(const struct param_set *set, const char *path, en
     if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))) ||
         !(high - low > noise_of_means(means)))
         return;
-    ts_diag_warning(diag, &site,
-                    "%s: the %" PRId64
-                    " %s are not alike: their means go from %.6g to %.6g, and they are combined "
-                    "into one",
-                    path, n, ts_projections_frames_name((int32_t)frames), low, high);
-    ts_diag_hint(
-        diag,
-        darks
-            ? "flat_field: {combine: median} leaves out what differs from most of them"
-            : "the stage air after flat_field makes up for a beam that changes, by detector pixels "
-              "beside the object, where there are some");
+    ts_diag_warning(
+        diag, &site,
+        "%s: the %" PRId64
+        " %s are not alike: their means go from %.6g to %.6g, and they are combined into one",
+        path, n, ts_projections_frames_name((int32_t)frames), low, high);
+    ts_diag_hint(diag,
+                 darks ? "flat_field: {combine: median} leaves out what differs from most of them"
+                       : "the stage air after flat_field makes up for a beam that changes, by "
+                         "detector pixels beside the object, where there are some");
 }
 
 /* Reads the middle row of a frame. */

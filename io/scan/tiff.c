@@ -62,13 +62,11 @@ static const struct choice gap_choices[] = {
 static const struct param tiff_params[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
           .doc = "a TIFF file of one or more pages, a list of files in their order, or a pattern "
-                 "such as "
-                 "scan/proj_*.tif, or a folder of .tif and .tiff files, read in the natural order "
-                 "of their names"),
+                 "such as scan/proj_*.tif, or a folder of .tif and .tiff files, read in the "
+                 "natural order of their names"),
     PARAM(struct tiff_params, pattern, .unit = "", .optional = true,
           .doc = "which files of the folder: a pattern of their names, in which * stands for any "
-                 "characters; absent: "
-                 "all, whose names may differ only in numbers"),
+                 "characters; absent: all, whose names may differ only in numbers"),
     PARAM(struct tiff_params, pick, .unit = "", .optional = true, .min = 0, .max = TIFF_MAX_PAGES,
           .doc = "first and step, or first, step and count: of all pages, which are taken; absent: "
                  "every page"),
@@ -313,8 +311,7 @@ static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned
     if (gap.file >= 0)
         ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
                         "the number %.15g is missing among the names of the files; the pages are "
-                        "taken to follow each other "
-                        "without a gap",
+                        "taken to follow each other without a gap",
                         gap.missing);
     *warned = late != 0 || gap.file >= 0;
     return status;
@@ -395,8 +392,7 @@ static void warn_of_pixel_size(const struct tiff_source *source, const struct ti
         return;
     ts_diag_warning(diag, TIFF_SITE(&source->pages, "pixel-size-differs"),
                     "the file says that rows are %.6g mm apart and columns %.6g mm, and pixel_size "
-                    "is %.6g mm: that is "
-                    "taken",
+                    "is %.6g mm: that is taken",
                     mm[0], mm[1], pixel);
 }
 

@@ -165,8 +165,7 @@ static enum ts_status refuse_gap(const struct tiff_pages *pages, struct ts_diag 
     else
         return TS_OK;
     return ts_diag_hint(diag, "angles_file gives the angles of the views that are there; gaps: "
-                              "accept takes them as evenly "
-                              "spaced");
+                              "accept takes them as evenly spaced");
 }
 
 static enum ts_status angles_from_range(const struct param_set *set, const struct tiff_pages *pages,
@@ -228,15 +227,14 @@ enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pag
         else
             ts_param_error(set, "angles", "angles-missing", diag,
                            "the angles of the views are not given, and no TIFF file holds them");
-        return ts_diag_hint(diag, "angles: [...], or angles_file: PATH, or angle_start and "
-                                  "angle_stop; in degrees. frames: flats or "
-                                  "darks have none, and neither have pages: slices");
+        return ts_diag_hint(
+            diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. "
+                  "frames: flats or darks have none, and neither have pages: slices");
     }
     if (ts_param_given(set, "angle_unit") && list)
-        return ts_param_error(
-            set, "angle_unit", "angle-unit-idle", diag,
-            "belongs to angles_file, or to angle_start and angle_stop; a list of angles is in "
-            "degrees");
+        return ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
+                              "belongs to angles_file, or to angle_start and angle_stop; a list of "
+                              "angles is in degrees");
     if (ts_param_given(set, "endpoint") && !range)
         return ts_param_error(set, "endpoint", "endpoint-idle", diag,
                               "belongs to angle_start and angle_stop");

@@ -140,8 +140,7 @@ static enum ts_status refuse(const struct tiff_pages *pages, const char *folder,
 {
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
                   "%s: several numbers run in names such as %s, and the order of the files depends "
-                  "on which of them "
-                  "counts",
+                  "on which of them counts",
                   folder, ts_base_name(pages->files[0].path));
     return ts_diag_hint(diag, TIFF_ORDER_HINT);
 }
@@ -161,8 +160,7 @@ static enum ts_status take_run(struct tiff_pages *pages, const char *folder, con
         pages->files[i] = before[scratch[i].file];
     ts_diag_note(diag, TIFF_SITE(pages, "tiff-order"),
                  "the files of %s are read in the order of the number in their names that counts, "
-                 "%.15g to %.15g: %s "
-                 "first, %s last",
+                 "%.15g to %.15g: %s first, %s last",
                  folder, scratch[0].value, scratch[n - 1].value, ts_base_name(pages->files[0].path),
                  ts_base_name(pages->files[n - 1].path));
     return TS_OK;

@@ -330,8 +330,7 @@ static enum ts_status take_kinds(const struct tiff_pages *pages, const char *fol
     if (sure) {
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-order"),
                         "the names of the files in %s differ in more than numbers: they are read "
-                        "in the order of their "
-                        "letters and numbers, from %s to %s",
+                        "in the order of their letters and numbers, from %s to %s",
                         folder, first, last);
         return TS_OK;
     }

@@ -113,8 +113,7 @@ enum ts_status ts_tiff_sort(struct tiff_pages *pages, int64_t first, const char 
     if (!same && counts == measures) {
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
                       "%s: the numbers in names such as %s are decimal numbers or two counters "
-                      "each, and the order of "
-                      "the files depends on that",
+                      "each, and the order of the files depends on that",
                       folder, ts_base_name(files[n - 1].path));
         return ts_diag_hint(diag, TIFF_ORDER_HINT);
     }
@@ -203,17 +202,16 @@ static enum ts_status refuse_running(const struct tiff_pages *pages, const char 
         "%s holds files with two running numbers, as several scans have: %s is followed by %s",
         folder, ts_base_name(pages->files[file].path), ts_base_name(pages->files[file + 1].path));
     if (counts[!more] > 1)
-        return ts_diag_hint(
-            diag,
-            "pattern: \"%s\" takes the files of one scan if it has %lld, pattern: \"%s\" if it has "
-            "%lld; pattern: \"*\" takes all of them in the order of their numbers from left to "
-            "right",
-            texts[more], (long long)counts[more], texts[!more], (long long)counts[!more]);
+        return ts_diag_hint(diag,
+                            "pattern: \"%s\" takes the files of one scan if it has %lld, pattern: "
+                            "\"%s\" if it has %lld; pattern: \"*\" takes all of them in the order "
+                            "of their numbers from left to right",
+                            texts[more], (long long)counts[more], texts[!more],
+                            (long long)counts[!more]);
     if (counts[more] > 1)
         return ts_diag_hint(diag,
                             "pattern: \"%s\" takes the files of one; pattern: \"*\" takes all of "
-                            "them in the order of "
-                            "their numbers from left to right",
+                            "them in the order of their numbers from left to right",
                             texts[more]);
     return ts_diag_hint(
         diag, "pattern: \"*\" takes all of them in the order of their numbers from left to right");

@@ -242,8 +242,7 @@ static enum ts_status take_calibration(struct tiff_pages *pages, const struct ti
         (calibrated && (page->line[0] != pages->line[0] || page->line[1] != pages->line[1])))
         return ts_tiff_refuse(pages, page->file, 0, "tiff-pages-differ", diag,
                               "its text says that values are %.9g + %.9g * what is stored, and "
-                              "that of the first file "
-                              "%.9g + %.9g * what is stored",
+                              "that of the first file %.9g + %.9g * what is stored",
                               calibrated ? page->line[0] : 0, calibrated ? page->line[1] : 1,
                               pages->calibrated ? pages->line[0] : 0,
                               pages->calibrated ? pages->line[1] : 1);
@@ -274,8 +273,7 @@ static void tell_calibration(const struct tiff_pages *pages, struct ts_diag *dia
     else if (function != TIFF_FUNCTION_NONE && !plain)
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-calibration"),
                         "the text of ImageJ in %s calibrates values of %s by function %d (%s), "
-                        "which is not applied: "
-                        "the values are read as they are stored",
+                        "which is not applied: the values are read as they are stored",
                         pages->files[0].path, ts_dtype_name(pages->stored), (int)function,
                         function >= 0 && function < (int)(sizeof names / sizeof *names)
                             ? names[function]
@@ -389,8 +387,7 @@ static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts
     if (status == TS_OK && first->planes <= 1 && room > 1 && bytes >= SMALL)
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"),
                         "%s: behind its only page are bytes for %llu more, which are not read: it "
-                        "does not say what "
-                        "they are",
+                        "does not say what they are",
                         pages->files[first->file].path, (unsigned long long)(room - 1));
     return status;
 }

@@ -121,8 +121,7 @@ static const char *warning(const struct sink_request *request)
 {
     return request->image->axes[0].n > 1 && is_left_handed(request->image)
                ? "is left-handed: DICOM has no order of slices, so that it is read back with its "
-                 "slices in the "
-                 "opposite order, each at its place"
+                 "slices in the opposite order, each at its place"
                : NULL;
 }
 

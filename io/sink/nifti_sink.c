@@ -413,8 +413,7 @@ static void warn_of_unit(const struct nifti_file *file, struct ts_diag *diag)
     if (unknown >= 0 && some)
         ts_diag_warning(diag, &(struct diag_site){.code = "nifti-unit", .stage = "output.nifti"},
                         "the spacing along %s is not known in mm: '%s' has a spacing of %g there, "
-                        "and states no unit of "
-                        "length for any axis",
+                        "and states no unit of length for any axis",
                         ts_axis_name(&image->axes[unknown]), file->sink.request.path,
                         ts_axis_spacing(&image->axes[unknown]));
 }

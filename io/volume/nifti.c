@@ -78,10 +78,8 @@ static enum ts_status take_axes(struct volume_layout *layout, const struct nifti
             ts_volume_refuse(layout, "nifti-volumes", diag,
                              "has a fifth axis or more: axis %d has %g elements", d + 1,
                              header->dim[1 + d]);
-            return ts_diag_hint(
-                diag,
-                "a chain reads volumes by time; split the file first with another program, for "
-                "example nibabel in Python");
+            return ts_diag_hint(diag, "a chain reads volumes by time; split the file first with "
+                                      "another program, for example nibabel in Python");
         }
     return TS_OK;
 }
@@ -311,8 +309,7 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
         if (apart > tolerance)
             ts_diag_warning(diag, &site,
                             "%s has two transforms, which place its voxels up to %.4g mm apart%s: "
-                            "sform (code %g) is "
-                            "used, qform (code %g) is not",
+                            "sform (code %g) is used, qform (code %g) is not",
                             layout->path, apart * unit_mm(header),
                             mirrored ? ", one as the mirror image of the other" : "", header->sform,
                             header->qform);
@@ -324,8 +321,7 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
             fabs(stated - used) > SAME_SPACING * used) {
             ts_diag_warning(diag, &site,
                             "%s has a spacing along %c of %.6g mm by its sform, which is used, and "
-                            "of %.6g mm by its "
-                            "pixdim",
+                            "of %.6g mm by its pixdim",
                             layout->path, "xyz"[d], used, stated);
             return;
         }

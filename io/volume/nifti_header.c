@@ -177,8 +177,7 @@ const char *ts_nifti_decode(const unsigned char *bytes, size_t n, struct nifti_h
     header->pair = !memcmp(magic, versions[v].magic_pair, versions[v].magic_bytes);
     if (!header->pair && memcmp(magic, versions[v].magic_one, versions[v].magic_bytes) != 0)
         return "has a header of NIfTI's size without its mark; it may be an Analyze file, which "
-               "says nothing of left "
-               "and right";
+               "says nothing of left and right";
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
         for (int i = 0; i < fields[f].n; i++) {
             const struct place *place = &fields[f].places[v];

@@ -41,9 +41,8 @@ static const struct param npy_params[] = {
           .doc = "a .npy file of an array (z, y, x), (y, x) for one slice, or (time, z, y, x)"),
     PARAM(struct npy_params, axes, .optional = true, .unit = "",
           .doc = "names of the array's three axes in its order, where it holds a scan: view, z and "
-                 "detector, or z, view "
-                 "and detector, or, of flats and darks, which have no angles, frame in place of "
-                 "view; absent: z, y, x"),
+                 "detector, or z, view and detector, or, of flats and darks, which have no angles, "
+                 "frame in place of view; absent: z, y, x"),
     PARAM(
         struct npy_params, spacing, .optional = true, .unit = "mm", .min = 1e-9, .max = 1e6,
         .doc =
@@ -120,9 +119,8 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text,
                      "holds %.*s, not integers or floats of at most 64 bits",
                      at ? (int)strcspn(at, ",}") : 7, at ? at : "nothing");
     if (at && at[2] == 'c')
-        return ts_diag_hint(
-            diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes the magnitudes, "
-                  "numpy.save(path, array.real) the real parts");
+        return ts_diag_hint(diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes "
+                                  "the magnitudes, numpy.save(path, array.real) the real parts");
     return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
 }
 
@@ -202,8 +200,7 @@ static enum ts_status find_axes(struct volume_layout *layout, const struct param
         return TS_OK;
     ts_param_error(set, "axes", "axes-names", diag,
                    "the axes are not z, y, x nor view, z, detector nor z, view, detector nor view, "
-                   "detector, or with frame "
-                   "for view");
+                   "detector, or with frame for view");
     return ts_diag_hint(diag, "bring the array into such an order in Python: numpy.save(path, "
                               "numpy.ascontiguousarray(array.transpose(...)))");
 }

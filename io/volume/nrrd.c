@@ -161,11 +161,11 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
         return TS_OK;
     }
     refuse(nrrd, "nrrd-volumes", "has another number of axes than 3", value);
-    return ts_diag_hint(nrrd->diag,
-                        "a chain reads one volume of single values: in Python: "
-                        "SimpleITK.WriteImage(SimpleITK.ReadImage('FILE')[:, :, :, 0], "
-                        "'NEW.nrrd'), and then input: "
-                        "{nrrd: NEW.nrrd}, takes the first of those along the last axis");
+    return ts_diag_hint(
+        nrrd->diag,
+        "a chain reads one volume of single values: in Python: "
+        "SimpleITK.WriteImage(SimpleITK.ReadImage('FILE')[:, :, :, 0], 'NEW.nrrd'), and then "
+        "input: {nrrd: NEW.nrrd}, takes the first of those along the last axis");
 }
 
 static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
@@ -199,9 +199,9 @@ static enum ts_status take_encoding(struct nrrd *nrrd, const char *value)
         return TS_OK;
     refuse(nrrd, "nrrd-encoding", "has an encoding that is not read", value);
     return ts_diag_hint(
-        nrrd->diag, "raw and gzip are read: in Python: a, h = nrrd.read('FILE'); "
-                    "nrrd.write('NEW.nrrd', a, dict(h, "
-                    "encoding='gzip')), and then input: {nrrd: NEW.nrrd}; the package is pynrrd");
+        nrrd->diag,
+        "raw and gzip are read: in Python: a, h = nrrd.read('FILE'); nrrd.write('NEW.nrrd', a, "
+        "dict(h, encoding='gzip')), and then input: {nrrd: NEW.nrrd}; the package is pynrrd");
 }
 
 static enum ts_status take_endian(struct nrrd *nrrd, const char *value)
@@ -570,8 +570,7 @@ static void warn_of_ends(const struct nrrd *nrrd)
             continue;
         ts_diag_warning(nrrd->diag, &site,
                         "%s has a spacing of %.6g mm along %c, which is used, and its 'axis mins' "
-                        "and 'axis maxs' say "
-                        "%.6g mm",
+                        "and 'axis maxs' say %.6g mm",
                         layout->path, used, "xyz"[d], nrrd -> centers[d] == 'n' ? nodes : cells);
         return;
     }
@@ -599,8 +598,7 @@ static void warn_of_labels(const struct nrrd *nrrd)
     ts_text_escape(shown, sizeof shown, nrrd->labels);
     ts_diag_warning(nrrd->diag, &site,
                     "%s labels its axes %s, and they are read as x, y and z: the first axis of the "
-                    "file is x, whose "
-                    "values follow each other",
+                    "file is x, whose values follow each other",
                     layout->path, shown);
 }
 
@@ -644,17 +642,15 @@ static void warn_of_place(const struct nrrd *nrrd)
     if (nrrd->has_origin || nrrd->has_directions)
         ts_diag_warning(nrrd->diag, &site,
                         "%s %s%s%s, whose axes need not be those of a patient: %s used for the "
-                        "spacings only, and it "
-                        "may be mirrored or turned",
+                        "spacings only, and it may be mirrored or turned",
                         layout->path, nrrd->space ? "lies in the space '" : "names no space",
                         nrrd->space ? nrrd->space : "", nrrd->space ? "'" : "", lost);
     else
         ts_diag_warning(nrrd->diag, &site, "%s lies in the space '%s': it may be mirrored",
                         layout->path, nrrd->space);
-    ts_diag_hint(
-        nrrd->diag,
-        "where these are the axes of a patient, name them in its header: "
-        "`space: left-posterior-superior`, `right-anterior-superior` or `left-anterior-superior`");
+    ts_diag_hint(nrrd->diag,
+                 "where these are the axes of a patient, name them in its header: `space: "
+                 "left-posterior-superior`, `right-anterior-superior` or `left-anterior-superior`");
 }
 
 static void take_geometry(const struct nrrd *nrrd)

@@ -611,12 +611,10 @@ static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *dia
         .code = "rows-reversed", .span = layout->span, .stage = layout->site};
     ts_diag_warning(diag, &site,
                     "%s states no place in the patient, and programs draw its y upwards: its rows "
-                    "are read from the "
-                    "last to the first",
+                    "are read from the last to the first",
                     layout->path);
     ts_diag_hint(diag, "where row 0 of the file is to stay at the top, write its transform into "
-                       "the header (sform or "
-                       "qform)");
+                       "the header (sform or qform)");
 }
 
 static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
@@ -660,8 +658,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
                         &(struct diag_site){
                             .code = "volume-sheared", .span = layout->span, .stage = layout->site},
                         "%s is sheared: the step between its slices leans %.2f degrees off their "
-                        "normal, as behind a "
-                        "tilted gantry; it is kept",
+                        "normal, as behind a tilted gantry; it is kept",
                         layout->path, ts_image_lean_degree(image));
     if (status == TS_OK && source->making.flip_rows)
         status = ts_volume_attribute(

@@ -99,14 +99,12 @@ void ts_bench_print_head(const struct bench_devices *devices, const struct cuda_
             "tomostage %s, %d threads at most; medians of processor time (one thread), wall time "
             "(more) or kernels'\n"
             "time (cuda); GB/s of bytes read once a pass and written once, of a projection G "
-            "samples/s along its rays, "
-            "of a reconstruction G pixels and views/s\n",
+            "samples/s along its rays, of a reconstruction G pixels and views/s\n",
             ts_version(), omp_get_num_procs());
     if (device)
         fprintf(stream,
                 "%s, %d multiprocessors, driver of CUDA %d.%d; its ceilings in this run: copy %.0f "
-                "GB/s, read %.0f "
-                "GB/s,\ntexture %.0f G samples/s\n",
+                "GB/s, read %.0f GB/s,\ntexture %.0f G samples/s\n",
                 device->name, device->multiprocessors, driver / 1000, driver % 1000 / 10,
                 1e-9 * ceilings->copy, 1e-9 * ceilings->read, 1e-9 * ceilings->texture);
     else if (*devices->why)
@@ -157,8 +155,7 @@ enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, st
         return status;
     ts_svg_begin(file.stream, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
                  "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on "
-                 "a CUDA device "
-                 "(green)");
+                 "a CUDA device (green)");
     for (int i = 0; i < rows->n; i++)
         write_bar(file.stream, &row[i], i, widest);
     fprintf(file.stream,

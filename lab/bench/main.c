@@ -122,8 +122,7 @@ static const struct command apply_command = {
     .usage = "STAGE IN OUT --dtype TYPE --size ZxYxX [--parameters 'A=1 B=name']",
     .summary = "run a stage once over raw values",
     .help = "IN holds values to compute on, z slowest, in the machine's byte order; OUT receives "
-            "those of the result, or "
-            "of\nthe first table where the stage passes its image on.\n",
+            "those of the result, or of\nthe first table where the stage passes its image on.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {3, 3, "a STAGE, IN or OUT"},
     .run = run,

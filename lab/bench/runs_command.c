@@ -76,15 +76,12 @@ const struct command ts_runs_command = {
     .usage = "[options]",
     .summary = "time whole runs, from file to file, beside the plain writing of as many bytes",
     .help = "Each run is a process of this program, from its start to its end. `write` is the time "
-            "of writing as many "
-            "bytes\n"
+            "of writing as many bytes\n"
             "as the result file has, in blocks of 4 MiB, and of syncing them, in the same folder; "
-            "`ratio` is that of "
-            "the run\n"
+            "`ratio` is that of the run\n"
             "to it. Results are removed when they are timed. The goal\n"
             "of job C is for the best of its forms. Files of job C lie in memory: in the folder of "
-            "-o where "
-            "that is\n"
+            "-o where that is\n"
             "a memory file system, else in /dev/shm.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .more_help = list_jobs,

@@ -195,10 +195,8 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
         printf("%s, driver of CUDA %d.%d; cub %s; NPP %s; its ceilings in this run: copy %.0f "
                "GB/s, read %.0f GB/s\n"
                "error: counts against exact ones; of box the largest distance from the mean in "
-               "double, of floats as a "
-               "share of the largest; of statistics the largest relative error of lowest, highest, "
-               "sum and variance. "
-               "Peers take slices one call each\n\n",
+               "double, of floats as a share of the largest; of statistics the largest relative "
+               "error of lowest, highest, sum and variance. Peers take slices one call each\n\n",
                found.devices[0].name, found.driver / 1000, found.driver % 1000 / 10,
                ts_peer_cub_version(), bench->npp ? npp_version : "not found",
                1e-9 * bench->ceilings.copy, 1e-9 * bench->ceilings.read);

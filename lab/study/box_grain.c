@@ -82,9 +82,8 @@ static void finding(const struct table_rows *rows, FILE *stream)
         if (coarse)
             fprintf(stream,
                     "a row a thread, by a shared tile, is %.2f times as fast as a pixel a thread; "
-                    "textures are %.2f and "
-                    "shared tiles %.2f times as fast as plain reads; `fused` is %.0f times as fast "
-                    "as the shared tile",
+                    "textures are %.2f and shared tiles %.2f times as fast as plain reads; `fused` "
+                    "is %.0f times as fast as the shared tile",
                     ts_study_ratio(rows, "CUDA", name, FINE, SHARED, side),
                     ts_study_ratio(rows, "CUDA", name, PLAIN, TEXTURE, side),
                     ts_study_ratio(rows, "CUDA", name, PLAIN, SHARED, side),
@@ -108,8 +107,7 @@ const struct study ts_box_grain_study = {
     .measure = measure,
     .plot = plot,
     .found = "a running sum takes 2 operations a pixel whatever the radius (M. J. McDonnell, "
-             "1981); the reads of a "
-             "thread a row do not coalesce, which was mended by the texture cache or by a tile in "
-             "shared memory",
+             "1981); the reads of a thread a row do not coalesce, which was mended by the texture "
+             "cache or by a tile in shared memory",
     .finding = finding,
 };

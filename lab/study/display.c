@@ -425,19 +425,16 @@ static const struct table_column columns[] = {
 const struct study ts_display_study = {
     .name = "display",
     .sentence = "frames a second of file to screen, with a copy to the host and without",
-    .heading = "A slice of 16-bit values becomes a picture of as many pixels, through OpenGL "
-               "without a display. It "
-               "comes from a "
-               "DICOM file in\nthe page cache, or is where it is drawn already. A copy to the host "
-               "goes to pageable "
-               "memory. The error, of the gray level,\nmust be 0.\n",
+    .heading =
+        "A slice of 16-bit values becomes a picture of as many pixels, through OpenGL without a "
+        "display. It comes from a DICOM file in\nthe page cache, or is where it is drawn already. "
+        "A copy to the host goes to pageable memory. The error, of the gray level,\nmust be 0.\n",
     .absences = print_absences,
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
     .found = "a picture that CUDA writes into a pixel buffer of OpenGL is saved the two copies "
-             "over the bus, to the "
-             "host and back to the graphics card (NVIDIA, CUDA C Programming Guide, Graphics "
-             "Interoperability)",
+             "over the bus, to the host and back to the graphics card (NVIDIA, CUDA C Programming "
+             "Guide, Graphics Interoperability)",
     .finding = finding,
 };

@@ -273,10 +273,8 @@ static void finding(const struct table_rows *rows, FILE *stream)
             continue;
         fprintf(stream,
                 "%s%s, sum of %lld values: halving with stride is %.2f times as fast as one "
-                "processor with %lld threads "
-                "(analytic %.0f), two-level %.2f times with %lld (analytic %.0f); halving with "
-                "stride is %.1f times as "
-                "fast as adjacent pairing",
+                "processor with %lld threads (analytic %.0f), two-level %.2f times with %lld "
+                "(analytic %.0f); halving with stride is %.1f times as fast as adjacent pairing",
                 between, devices[k], (long long)stride->n, stride->speed_up,
                 (long long)stride->processors, stride->model, runs->speed_up,
                 (long long)runs->processors, runs->model, adjacent->seconds / stride->seconds);
@@ -289,21 +287,17 @@ const struct study ts_fan_in_study = {
     .own_data = true,
     .sentence = "speed-up and efficiency of three orders of joining partial results, against size "
                 "and processors",
-    .heading =
-        "n floats are joined in double, and n tables of 4096 counts are added up. Speed-up: time "
-        "of one processor "
-        "that\ntakes one value (table) after the other / time; efficiency: speed-up / processors; "
-        "analytic: the "
-        "speed-up if joins\ntook one unit of time and all else none. Processors are threads.\n",
+    .heading = "n floats are joined in double, and n tables of 4096 counts are added up. Speed-up: "
+               "time of one processor that\ntakes one value (table) after the other / time; "
+               "efficiency: speed-up / processors; analytic: the speed-up if joins\ntook one unit "
+               "of time and all else none. Processors are threads.\n",
     .table = TABLE_OF(struct fan_in_row, columns),
     .measure = measure,
     .plot = ts_fan_in_plot,
     .found = "n values fan in within log2 n steps of n/2 processors, whose efficiency falls with "
-             "2/log2 n, while runs of "
-             "sqrt(n) values before it need sqrt(n) processors, whose efficiency rises to 1 (R. P. "
-             "Brent, 1974; J. JaJa, "
-             "1992); on a G80, halving with stride took 1.72 ms for 2^22 values and adjacent "
-             "pairing 3.46 ms (M. Harris, "
+             "2/log2 n, while runs of sqrt(n) values before it need sqrt(n) processors, whose "
+             "efficiency rises to 1 (R. P. Brent, 1974; J. JaJa, 1992); on a G80, halving with "
+             "stride took 1.72 ms for 2^22 values and adjacent pairing 3.46 ms (M. Harris, "
              "Optimizing Parallel Reduction in CUDA, 2007)",
     .finding = finding,
 };

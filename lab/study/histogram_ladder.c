@@ -66,8 +66,7 @@ static void finding(const struct table_rows *rows, FILE *stream)
     if (v0 && v1 && v2)
         fprintf(stream,
                 "at %lld x %lld on the CUDA device V1 is %.2f times as fast as V0, and V2 with its "
-                "best number of rows "
-                "(%s) %.1f times as fast as V1",
+                "best number of rows (%s) %.1f times as fast as V1",
                 (long long)v0->x, (long long)v0->x, v0->seconds / v1->seconds, v2->method,
                 v1->seconds / v2->seconds);
     if (cpu[0] && cpu[1] && cpu[2])
@@ -84,17 +83,15 @@ static const struct table_column columns[] = {STUDY_ROW_COLUMNS("side", "side")}
 const struct study ts_histogram_ladder_study = {
     .name = "histogram-ladder",
     .sentence = "sub-histograms of column strips in global and in shared memory, and a grid from "
-                "the occupancy of the "
-                "device with several rows a thread, against image size",
-    .heading =
-        "Square images of bytes in 256 counts. V0, V1 and V2 find the image in the second cache "
-        "where it fits; the "
-        "methods of\nthe stage read it from memory. The CPU counts an image with one thread.\n",
+                "the occupancy of the device with several rows a thread, against image size",
+    .heading = "Square images of bytes in 256 counts. V0, V1 and V2 find the image in the second "
+               "cache where it fits; the methods of\nthe stage read it from memory. The CPU counts "
+               "an image with one thread.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
     .found = "each version was published as a step ahead of the one before it: sub-histograms in "
-             "global memory (V0), in "
-             "shared memory (V1), and a grid from the occupancy with several rows a thread (V2)",
+             "global memory (V0), in shared memory (V1), and a grid from the occupancy with "
+             "several rows a thread (V2)",
     .finding = finding,
 };

@@ -109,23 +109,18 @@ static const struct table_column columns[] = {STUDY_ROW_COLUMNS("side", "side")}
 
 const struct study ts_histogram_memory_study = {
     .name = "histogram-memory",
-    .sentence = "one pixel a thread, with image and table in managed, plain and pinned mapped "
-                "memory, with and without "
-                "copies; and the gray transform from the cumulative probabilities",
-    .heading = "Square images of bytes in 256 counts, in blocks of 32 x 32 threads with a pixel "
-               "each. kernel: counts alone; "
-               "gray: counts\nand the gray image of their cumulative probabilities. copies: from "
-               "the image in ordinary memory "
-               "of "
-               "the host to the results\nthere. What takes more than 0.1 s is not measured on "
-               "larger images. The CPU counts "
-               "with "
-               "one thread.\n",
+    .sentence =
+        "one pixel a thread, with image and table in managed, plain and pinned mapped memory, with "
+        "and without copies; and the gray transform from the cumulative probabilities",
+    .heading =
+        "Square images of bytes in 256 counts, in blocks of 32 x 32 threads with a pixel each. "
+        "kernel: counts alone; gray: counts\nand the gray image of their cumulative probabilities. "
+        "copies: from the image in ordinary memory of the host to the results\nthere. What takes "
+        "more than 0.1 s is not measured on larger images. The CPU counts with one thread.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
     .found = "atomic adds in global and in shared memory were compared for managed, plain and "
-             "pinned mapped memory, with "
-             "and without the time of the copies, beside a CPU",
+             "pinned mapped memory, with and without the time of the copies, beside a CPU",
     .finding = finding,
 };

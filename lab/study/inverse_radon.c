@@ -197,17 +197,14 @@ const struct study ts_inverse_radon_study = {
     .name = "inverse-radon",
     .own_data = true,
     .sentence = "Fourier reconstruction against filtered backprojection: time and error over size",
-    .heading =
-        "A slice of n x n pixels from 1.6 n views of n detector pixels, all with the ramp. RMS: "
-        "difference from the "
-        "phantom shepp-logan\nwithin the circle that all views see, as a share of its range.\n",
+    .heading = "A slice of n x n pixels from 1.6 n views of n detector pixels, all with the ramp. "
+               "RMS: difference from the phantom shepp-logan\nwithin the circle that all views "
+               "see, as a share of its range.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
     .found = "gridding takes n^2 log n operations in place of the n^3 of backprojection, and its "
-             "images are as good "
-             "(J. D. O'Sullivan, A Fast Sinc Function Gridding Algorithm for Fourier Inversion in "
-             "Computer Tomography, "
-             "IEEE Trans. Med. Imaging 4, 1985)",
+             "images are as good (J. D. O'Sullivan, A Fast Sinc Function Gridding Algorithm for "
+             "Fourier Inversion in Computer Tomography, IEEE Trans. Med. Imaging 4, 1985)",
     .finding = finding,
 };

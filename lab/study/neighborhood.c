@@ -87,8 +87,7 @@ static void finding(const struct table_rows *rows, FILE *stream)
         if (plain)
             fprintf(stream,
                     "the shared tile is %.2f times and the texture %.2f times as fast as plain "
-                    "loads, and the "
-                    "stage %.1f times",
+                    "loads, and the stage %.1f times",
                     ts_study_ratio(rows, "CUDA", low_pass, PLAIN, TILE, plain->x),
                     ts_study_ratio(rows, "CUDA", low_pass, PLAIN, TEXTURE, plain->x),
                     ts_study_ratio(rows, "CUDA", low_pass, PLAIN, STAGE_LINE, plain->x));
@@ -103,13 +102,12 @@ const struct study ts_neighborhood_study = {
     .name = "neighborhood",
     .sentence = "operators of 4, 8 and 24 neighbors: shared tile, texture, plain loads",
     .heading = "Operators of 4, 8 and 24 neighbors (5x5) on square images of floats. A shared tile "
-               "is 16 x 16 pixels with "
-               "their border.\n",
+               "is 16 x 16 pixels with their border.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
-    .found = "a tile with its border in shared memory, or a texture, whose cache is made for "
-             "neighbors, saves the "
-             "repeated loads of global memory, which early devices did not cache",
+    .found =
+        "a tile with its border in shared memory, or a texture, whose cache is made for neighbors, "
+        "saves the repeated loads of global memory, which early devices did not cache",
     .finding = finding,
 };

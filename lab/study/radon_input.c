@@ -96,18 +96,15 @@ const struct study ts_radon_input_study = {
     .name = "radon-input",
     .sentence = "projections organized by rows of the image against projections organized by rays",
     .heading = "180 views of square slices with sqrt(2) n detector pixels. row-fan-in works by "
-               "input: rows are projected "
-               "into vectors\nthat fan in; joseph (CPU), ray, stack and tensor-split (CUDA) work "
-               "by output.\n",
+               "input: rows are projected into vectors\nthat fan in; joseph (CPU), ray, stack and "
+               "tensor-split (CUDA) work by output.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
-    .found = "by input, rows of an image fill vectors that must be joined, and by output every ray "
-             "is one thread's sum "
-             "and nothing is joined: the rule for many threads is to turn scattering by input into "
-             "gathering by output "
-             "(J. A. Stratton et al., Algorithm and Data Optimization Techniques for Scaling to "
-             "Massively Threaded "
-             "Systems, IEEE Computer 45, 2012)",
+    .found =
+        "by input, rows of an image fill vectors that must be joined, and by output every ray is "
+        "one thread's sum and nothing is joined: the rule for many threads is to turn scattering "
+        "by input into gathering by output (J. A. Stratton et al., Algorithm and Data Optimization "
+        "Techniques for Scaling to Massively Threaded Systems, IEEE Computer 45, 2012)",
     .finding = finding,
 };

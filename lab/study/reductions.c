@@ -152,8 +152,7 @@ static void finding(const struct table_rows *rows, FILE *stream)
     if (tree && radix) {
         fprintf(stream,
                 "CPU, %lld values: the tree of %lld threads sums %.2f times as fast as one thread "
-                "does, and sorts %.2f "
-                "times as fast as radix by one thread",
+                "does, and sorts %.2f times as fast as radix by one thread",
                 (long long)tree->x, (long long)tree->threads,
                 ts_study_ratio(rows, "CPU", sum, "serial", "tree", tree->x),
                 ts_study_ratio(rows, "CPU", sort, "radix", "tree", tree->x));
@@ -183,18 +182,14 @@ const struct study ts_reductions_study = {
     .sentence = "sum, product, minimum, maximum, variance and sort by a tree, against one "
                 "processor and cub",
     .heading = "n floats are joined in double (tree: in two levels, by as many threads as there "
-               "are; serial: one thread), or "
-               "their\nbits are sorted (tree: runs are merged two by two; radix: as stages sort, "
-               "on the CPU with one "
-               "thread).\n",
+               "are; serial: one thread), or their\nbits are sorted (tree: runs are merged two by "
+               "two; radix: as stages sort, on the CPU with one thread).\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
     .found = "on a G80 a tree of 2^22 values took 0.27 ms once each thread added several values "
-             "before it, 30 times less "
-             "than the first one that only paired them (M. Harris, Optimizing Parallel Reduction "
-             "in CUDA, 2007), and radix "
-             "was the fastest sort, a tree of merges the fastest that compares (N. Satish, M. "
-             "Harris, M. Garland, 2009)",
+             "before it, 30 times less than the first one that only paired them (M. Harris, "
+             "Optimizing Parallel Reduction in CUDA, 2007), and radix was the fastest sort, a tree "
+             "of merges the fastest that compares (N. Satish, M. Harris, M. Garland, 2009)",
     .finding = finding,
 };

@@ -185,8 +185,8 @@ static enum ts_status run_all(const struct study_request *request, FILE *stream,
     fprintf(page.stream,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width\"><title>Studies</title>\n"
-            "<style>body{font-family:sans-serif;max-width:70em;margin:1em auto;padding:0 1em}"
-            "img{max-width:100%%}td,th{padding:0 .6em;text-align:right}</style></head>\n"
+            "<style>body{font-family:sans-serif;max-width:70em;margin:1em auto;padding:0 "
+            "1em}img{max-width:100%%}td,th{padding:0 .6em;text-align:right}</style></head>\n"
             "<body><h1>Published experiments, repeated</h1>\n<p>tomostage %s</p>\n",
             ts_version());
     for (const struct study *const *study = ts_studies; status == TS_OK && *study; study++) {

@@ -75,8 +75,8 @@ static enum ts_status add_measured(struct study_run *run, const struct study_row
             return ts_diag_error(
                 run->diag, TS_RUN_FAILED,
                 &(struct diag_site){.code = "study-result", .stage = which->stage->name},
-                "with %s on %s, its result is %.3g of the largest value away from the oracle; "
-                "%.3g is allowed",
+                "with %s on %s, its result is %.3g of the largest value away from the oracle; %.3g "
+                "is allowed",
                 which->parameters, added.device, error.distance, error.allowed);
     }
     return ts_study_add(run, &added);

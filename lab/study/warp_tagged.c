@@ -62,8 +62,7 @@ static void finding(const struct table_rows *rows, FILE *stream)
             fprintf(
                 stream,
                 "%s%s: %.1f tries for 32 pixels (%.1f with lanes apart), which take %.1f (%.1f) "
-                "times as long as "
-                "atomic adds",
+                "times as long as atomic adds",
                 between, subject, row[i].number, apart ? apart->number : (double)NAN,
                 ts_study_ratio(rows, "CUDA", subject, "tagged", "atomic", row[i].x),
                 ts_study_ratio(rows, "CUDA", subject, "tagged, lanes apart", "atomic", row[i].x));
@@ -85,17 +84,14 @@ static const struct table_column columns[] = {
 const struct study ts_warp_tagged_study = {
     .name = "warp-tagged",
     .sentence = "tables of warps with tagged counts in place of atomic adds, and how often they "
-                "try again, on four "
-                "distributions of values",
-    .heading = "Square images of bytes in 256 counts. tries: how often a warp writes and reads "
-               "back until the counts "
-               "of its 32 "
-               "pixels\nstand. The CPU counts an image with one thread.\n",
+                "try again, on four distributions of values",
+    .heading =
+        "Square images of bytes in 256 counts. tries: how often a warp writes and reads back until "
+        "the counts of its 32 pixels\nstand. The CPU counts an image with one thread.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
     .found = "a table for each warp without atomic adds, for warps whose lanes run in step: a lane "
-             "whose count another "
-             "overwrote tries again (V. Podlozhnyuk, 2007)",
+             "whose count another overwrote tries again (V. Podlozhnyuk, 2007)",
     .finding = finding,
 };

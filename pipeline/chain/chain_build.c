@@ -58,8 +58,7 @@ const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
           .doc = "the type in which an HDF5 file stores the values of images"),
     PARAM(struct chain_output, window, .optional = true, .unit = "value",
           .doc = "[center, width] of the values that pictures show from black to white; absent: "
-                 "those between the 1st "
-                 "and the 99th percentile"),
+                 "those between the 1st and the 99th percentile"),
     PARAM(struct chain_output, codec, .unit = "", .choices = codecs, .init.choice = SINK_CODEC_NONE,
           .doc = "how DICOM files hold their pixels, without loss")};
 

@@ -269,8 +269,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     fputs("\naccuracy\n  ", stream);
     print_tolerance(stage, stream);
     fputs("\n\nEvery stage also takes `name:` (a label that later stages and the output file use) "
-          "and `input:` (the "
-          "name of an\n"
+          "and `input:` (the name of an\n"
           "earlier output or input to work on instead of the one just before).\n",
           stream);
 }

@@ -130,11 +130,10 @@ static bool refuse_unit(const struct load *load, const struct param_set *set, si
     else if (!own)
         ts_diag_hint(load->diag, "%s has no unit: give a number only", param->name);
     else if (!strcmp(own, "value"))
-        ts_diag_hint(
-            load->diag,
-            "%s is in the unit of the image's values, which `tomostage check` shows: give it in "
-            "that unit, as a number only",
-            param->name);
+        ts_diag_hint(load->diag,
+                     "%s is in the unit of the image's values, which `tomostage check` shows: give "
+                     "it in that unit, as a number only",
+                     param->name);
     else if (!strcmp(own, "1"))
         ts_diag_hint(load->diag, "%s is a share or a factor: give a number only, or with %%",
                      param->name);
@@ -273,9 +272,8 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     expected(load, value, set, i, "true or false");
     for (size_t j = 0; j < sizeof old_names / sizeof *old_names; j++)
         if (!strcasecmp(value->text, old_names[j]))
-            ts_diag_hint(load->diag,
-                         "yes, no, on and off mean different things in different YAML readers; "
-                         "only true and false are taken");
+            ts_diag_hint(load->diag, "yes, no, on and off mean different things in different YAML "
+                                     "readers; only true and false are taken");
     return false;
 }
 
@@ -692,11 +690,10 @@ static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, co
     if (stages.own)
         ts_diag_hint(diag, "%s is a parameter of %s; known: %s", param, list, known);
     else
-        ts_diag_hint(
-            diag,
-            "%s is a parameter of %s, and this input is read as %s: the chain names the format, "
-            "input: {%s: PATH}; known: %s",
-            param, list, owners->own, owners->names[0], known);
+        ts_diag_hint(diag,
+                     "%s is a parameter of %s, and this input is read as %s: the chain names the "
+                     "format, input: {%s: PATH}; known: %s",
+                     param, list, owners->own, owners->names[0], known);
 }
 
 const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct ts_span span,

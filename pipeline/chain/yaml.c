@@ -235,10 +235,9 @@ static void report_syntax(struct reader *reader)
     else if (parser->context && reader->line != span.line)
         ts_diag_hint(reader->tree->diag, "it starts in line %d", reader->line);
     else
-        ts_diag_hint(
-            reader->tree->diag,
-            "a key ends in a colon and a space, and what belongs to it is indented by more "
-            "spaces; a text with marks in it stands in quotes");
+        ts_diag_hint(reader->tree->diag,
+                     "a key ends in a colon and a space, and what belongs to it is indented by "
+                     "more spaces; a text with marks in it stands in quotes");
 }
 
 /* Refuses directives. libyaml keeps them in a list that it searches for each new one, which is

@@ -279,11 +279,10 @@ static enum ts_status check_missing(const struct plan_node *node, struct ts_diag
 {
     if (ts_load_check_missing(diag, &node->set, node->set.given))
         return TS_OK;
-    return ts_diag_hint(
-        diag,
-        "begin the chain with the input, as `tomostage info FILE` writes it, or give each: --set "
-        "%s.NAME=VALUE",
-        node->chain_source->name);
+    return ts_diag_hint(diag,
+                        "begin the chain with the input, as `tomostage info FILE` writes it, or "
+                        "give each: --set %s.NAME=VALUE",
+                        node->chain_source->name);
 }
 
 /* Numbers the frames of reference of the inputs: those of one UID have one number. */

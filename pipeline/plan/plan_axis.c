@@ -122,25 +122,22 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
         const double position = text ? strtod(text, NULL) : taken;
         if (!(fabs(position - taken) > 0.5))
             continue;
-        ts_diag_warning(
-            diag,
-            &(struct diag_site){
-                .code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
-            "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
-            "stand at detector pixel %.6g, in the middle",
-            position, taken);
+        ts_diag_warning(diag,
+                        &(struct diag_site){
+                            .code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
+                        "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis "
+                        "is taken to stand at detector pixel %.6g, in the middle",
+                        position, taken);
         if (position >= 0 && position <= (double)detector->n - 1)
             ts_diag_hint(diag,
                          "center: {center: %.6g} takes that for a detector pixel, center: {center: "
-                         "%.6g, convention: "
-                         "offset} for the distance from the middle, as files of the ESRF have it; "
-                         "center: {} searches",
+                         "%.6g, convention: offset} for the distance from the middle, as files of "
+                         "the ESRF have it; center: {} searches",
                          position, position);
         else
             ts_diag_hint(diag,
                          "center: {center: %.6g, convention: offset} takes that for the distance "
-                         "from the middle, as "
-                         "files of the ESRF have it; center: {} searches",
+                         "from the middle, as files of the ESRF have it; center: {} searches",
                          position);
     }
 }

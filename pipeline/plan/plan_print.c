@@ -341,9 +341,8 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
                 plan->nodes[plan->n_sources + plan->chain->sweep.stage].label, plan->value_axis.n,
                 ts_axis_name(&plan->value_axis));
     fprintf(stream,
-            "%d %s over z in slabs of %" PRId64
-            " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
-            "output %.1f MiB%s before compression\n",
+            "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of "
+            "%.1f MiB; output %.1f MiB%s before compression\n",
             plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices,
             plan->threads, plan->threads == 1 ? "thread" : "threads",
             (double)plan->memory_bytes / 1048576.0, (double)plan->budget_bytes / 1048576.0,

@@ -62,8 +62,7 @@ static void warn_of_frames(const struct plan_node *node, int frame, struct ts_di
         return;
     ts_diag_warning(diag, &site,
                     "the image and its reference have other Frame of Reference UIDs: that equal "
-                    "positions in both are "
-                    "one place is not stated");
+                    "positions in both are one place is not stated");
     ts_diag_hint(
         diag,
         "this is right where the two were aligned, or lie in the patient as they were scanned");

@@ -160,10 +160,9 @@ enum ts_status ts_plan_refuse_volumes(const struct ts_plan *plan, int32_t index,
     return ts_diag_hint(
         diag, "beside the path of `%s`%s%s%s, take: N reads one volume, 0 to %" PRId64 "%s",
         from->label, both ? " and of `" : "", both ? mask->label : "", both ? "`" : "", n - 1,
-        image
-            ? "; its result records the box as x, y and z, which crop all volumes alike where the "
-              "chain gives them"
-            : "");
+        image ? "; its result records the box as x, y and z, which crop all volumes alike where "
+                "the chain gives them"
+              : "");
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

@@ -46,8 +46,7 @@ static const struct param params[] = {
           .doc = "time in which mpirun and MPI start several ranks"),
     PARAM(struct machine, rates_file, .unit = "", .optional = true,
           .doc = "rates that `tomostage bench rates --save` measured on such a node; without it, "
-                 "those kept of this "
-                 "machine"),
+                 "those kept of this machine"),
 };
 static const size_t n_params = sizeof params / sizeof *params;
 

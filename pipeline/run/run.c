@@ -465,8 +465,7 @@ static enum ts_status refuse(const struct run *run, int32_t node, const char *wh
         "%s than the one that %s was computed from", what, path);
     return ts_diag_hint(run->diag,
                         "`tomostage verify %s --inputs PATH` names what changed; without "
-                        "--resume-from everything is "
-                        "computed",
+                        "--resume-from everything is computed",
                         path);
 }
 

@@ -171,19 +171,16 @@ enum ts_status ts_run_warn_not_finite(struct run *run)
                                             .span = node->set.span,
                                             .stage = node->label},
                         "its image holds infinite values or NaN, first in slice %lld%s, though all "
-                        "values that the slice "
-                        "is made from are finite: they are too large for sums in single precision, "
-                        "which ends at 3.4e38",
+                        "values that the slice is made from are finite: they are too large for "
+                        "sums in single precision, which ends at 3.4e38",
                         (long long)(first[0] % n), volume);
         if (node->context.in.quantity == TS_COUNTS)
             ts_diag_hint(
                 run->diag,
                 "`bad_pixels: {highest: 1e+37}` before it fills counts that no detector gives");
         else
-            ts_diag_hint(
-                run->diag,
-                "`rescale: {range: [0, 3e+38]}` before it makes the values small enough, with the "
-                "range that `statistics` tells");
+            ts_diag_hint(run->diag, "`rescale: {range: [0, 3e+38]}` before it makes the values "
+                                    "small enough, with the range that `statistics` tells");
     }
     return status;
 }

@@ -37,9 +37,8 @@ static double most_of(const struct view_blocks *blocks, int64_t first)
     return most;
 }
 
-/* Returns whether detector pixels a and b, at an end, are the same in all views; `varies` tells
- * whether views differ.
- */
+/* Returns whether detector pixels a and b, at an end, are the same in all views. Sets *varies to
+ * whether views differ. */
 static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b, bool *varies)
 {
     bool same = true;
@@ -442,18 +441,15 @@ static enum ts_status join(struct rows_found *found)
 static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site, double share)
 {
     site->code = "rows-cut-off";
-    ts_diag_warning(diag, site,
-                    "the rows do not end in air: an end of them in the middle slice sees %.0f %% "
-                    "of the most that "
-                    "is seen. The object goes on beyond the detector, which is taken for air, so "
-                    "that values come "
-                    "out too high; or air is not 0 there, because the flats or the beam changed",
-                    100 * share);
-    ts_diag_hint(
-        diag, "`pad: {}` before it goes on with the outermost values, which lessens that of an "
-              "object that "
-              "is cut off; if both ends are air, `air` before minus_log makes it 0, with as many "
-              "`detectors` as see no object");
+    ts_diag_warning(
+        diag, site,
+        "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most "
+        "that is seen. The object goes on beyond the detector, which is taken for air, so that "
+        "values come out too high; or air is not 0 there, because the flats or the beam changed",
+        100 * share);
+    ts_diag_hint(diag, "`pad: {}` before it goes on with the outermost values, which lessens that "
+                       "of an object that is cut off; if both ends are air, `air` before minus_log "
+                       "makes it 0, with as many `detectors` as see no object");
 }
 
 /* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
@@ -465,31 +461,26 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
         site->code = "transmission-bright";
         ts_diag_warning(diag, site,
                         "%.0f %% of the middle slice have a transmission above %.3g: the flats "
-                        "were darker than the beam of "
-                        "the views, as of another exposure",
+                        "were darker than the beam of the views, as of another exposure",
                         100 * amount, bright);
     } else if (kind == ROWS_STEP) {
         site->code = "air-level";
         ts_diag_warning(
             diag, site,
             "the transmission of the air at both ends of the rows becomes %.2f times that of the "
-            "views "
-            "before from view %lld of the middle slice on: the beam or the exposure changed",
+            "views before from view %lld of the middle slice on: the beam or the exposure changed",
             amount, (long long)found->first);
     } else {
         site->code = "air-level";
-        ts_diag_warning(
-            diag, site,
-            "the air at both ends of the rows has a transmission of %.2f in the middle slice, and "
-            "1 was "
-            "expected%s: the flats were of another exposure than the views, or the beam changed",
-            amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
+        ts_diag_warning(diag, site,
+                        "the air at both ends of the rows has a transmission of %.2f in the middle "
+                        "slice, and 1 was expected%s: the flats were of another exposure than the "
+                        "views, or the beam changed",
+                        amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
     }
     if (quantity == TS_TRANSMISSION)
-        ts_diag_hint(
-            diag,
-            "if both ends of the rows are air, `air` before minus_log makes it 1, with as many "
-            "`detectors` as see no object");
+        ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, "
+                           "with as many `detectors` as see no object");
 }
 
 static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
@@ -499,28 +490,26 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
                     last = found->last;
     if (kind == ROWS_REPEATED) {
         site->code = "frames-repeated";
-        ts_diag_warning(diag, site,
-                        "%lld of %lld views have the very %s of the view before them in the middle "
-                        "slice, noise "
-                        "included, from view %lld to view %lld: the camera has given a frame again",
-                        amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first,
-                        last);
+        ts_diag_warning(
+            diag, site,
+            "%lld of %lld views have the very %s of the view before them in the middle slice, "
+            "noise included, from view %lld to view %lld: the camera has given a frame again",
+            amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first, last);
         return;
     }
     site->code = "view-blank";
     if (amount == 1)
-        ts_diag_warning(diag, site,
-                        "view %lld of %lld views, counted from 0, shows nothing of the object in "
-                        "the middle slice, and "
-                        "those beside it do: it may be a flat, or the object leaves the detector",
-                        first, of);
-    else
         ts_diag_warning(
             diag, site,
-            "%lld of %lld views show nothing of the object in the middle slice, and those beside "
-            "them do, from "
-            "view %lld to view %lld: they may be flats, or the object leaves the detector",
-            amount, of, first, last);
+            "view %lld of %lld views, counted from 0, shows nothing of the object in the middle "
+            "slice, and those beside it do: it may be a flat, or the object leaves the detector",
+            first, of);
+    else
+        ts_diag_warning(diag, site,
+                        "%lld of %lld views show nothing of the object in the middle slice, and "
+                        "those beside them do, from view %lld to view %lld: they may be flats, or "
+                        "the object leaves the detector",
+                        amount, of, first, last);
 }
 
 /* Warns of what was found in the input of a node. */

@@ -638,13 +638,12 @@ static void write_page(FILE *out, const struct batch *batch)
           "batch</title>\n"
           "<meta name=\"viewport\" content=\"width=device-width\">\n"
           "<style>body{font:14px "
-          "sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
-          "padding:3px "
+          "sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid "
+          "#ccc;padding:3px "
           "8px;text-align:left;vertical-align:top}td:nth-child(5){font-family:monospace;max-width:"
-          "10em;"
-          "overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,.refused{"
-          "background:#fde8e8}"
-          ".stopped,.open{background:#fff6dc}</style>\n<h1>tomostage batch</h1>\n<p>",
+          "10em;overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,."
+          "refused{background:#fde8e8}.stopped,.open{background:#fff6dc}</style>\n<h1>tomostage "
+          "batch</h1>\n<p>",
           out);
     fprintf(out, "%zu studies", batch->studies.n);
     for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)

@@ -89,11 +89,11 @@ static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"},
                   "%s is %s, not a chain", path, kind);
     if (!strcmp(format, "result"))
-        ts_diag_hint(diag,
-                     "`tomostage rerun %s -i INPUT` runs the chain that it holds and compares; as "
-                     "an input: 'result %s | "
-                     "STAGE | hdf5 OUT.h5', or of a scan 'nexus %s' or 'exchange %s'",
-                     path, path, path, path);
+        ts_diag_hint(
+            diag,
+            "`tomostage rerun %s -i INPUT` runs the chain that it holds and compares; as an input: "
+            "'result %s | STAGE | hdf5 OUT.h5', or of a scan 'nexus %s' or 'exchange %s'",
+            path, path, path, path);
     else if (ts_file_unpack_hint(format))
         ts_diag_hint(diag, "%s", ts_file_unpack_hint(format));
     else if (!strcmp(kind, "a folder"))

@@ -66,8 +66,7 @@ static const struct command_option options[] = {
      "values that pictures show from black to white", .parse = parse_window},
     {"provenance", 0, OPTION_TEXT, OPTION_AT(struct arguments, provenance), "FOLDER",
      "write how the result was made as an RO-Crate (Provenance Run\nCrate) with PROV-JSON, instead "
-     "of or beside an "
-     "image"},
+     "of or beside an image"},
     {"date", 0, OPTION_PARSED, 0, 0, "DATE",
      "date of the crate, such as 2026-11-23; default: it has none", .parse = parse_date},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,

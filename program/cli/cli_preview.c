@@ -88,8 +88,7 @@ static int preview(char **operands)
     if (request->plane == PLANE_ALL && (request->slice >= 0 || request->montage > 0))
         return ts_command_wrong(
             &ts_cli_preview,
-            "--plane all shows the middle slices; --slice and --montage are for one "
-            "plane");
+            "--plane all shows the middle slices; --slice and --montage are for one plane");
     if (request->slice >= 0 && request->montage > 0)
         return ts_command_wrong(&ts_cli_preview,
                                 "--slice shows one slice and --montage several; give one of them");

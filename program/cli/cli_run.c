@@ -103,8 +103,8 @@ static const struct command_option options[] = {
      "show what each part of the run did and when: a table, NAME.svg with\n"
      "a lane for each part, and NAME.json for Perfetto; --force replaces them"},
     {"every", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, every), "SECONDS",
-     "how often to print a line of progress where standard error is no "
-     "terminal;\ndefault: 30, and 0 prints every step",
+     "how often to print a line of progress where standard error is no terminal;\ndefault: 30, and "
+     "0 prints every step",
      0, 86400},
     {"view", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, view), NULL,
      "show the slices as they are computed, and then the result"},

@@ -84,9 +84,8 @@ static void put(int fd, const char *const *texts)
 
 int ts_cli_signals_stopped(void)
 {
-    static const char start[] =
-        "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
-        "\"message\": \"stopped by ";
+    static const char start[] = "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": "
+                                "\"stopped\", \"message\": \"stopped by ";
     const char *name = stopped_by->name, *then = consequence;
     int expected = NOT_PRINTED;
     if (!atomic_compare_exchange_strong(&sentence, &expected, BEING_PRINTED))

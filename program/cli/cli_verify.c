@@ -37,8 +37,7 @@ static void print_proof(const char *file, const struct hdf5_proof *proof)
     ts_bytes_format(values, sizeof values, (double)proof->value_bytes);
     if (proof->version == 1)
         printf("%s: values only: %zu datasets (%s of values); attributes, structure and other "
-               "bytes have no digest in "
-               "files of this version\n",
+               "bytes have no digest in files of this version\n",
                path, proof->datasets, values);
     else
         printf(
@@ -106,8 +105,7 @@ const struct command ts_cli_verify = {
     .help = "Recomputes the SHA-256 of every dataset, of all attributes, links and structure, and "
             "of all bytes, names the\n"
             "first thing that differs (exit code 3), and says what it has proved. With --inputs it "
-            "also decodes the "
-            "images\n"
+            "also decodes the images\n"
             "there and compares each slice with the digests that the result recorded; the first "
             "slice that is missing,\n"
             "changed, moved or additional is named (exit code 3).\n",

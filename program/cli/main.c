@@ -112,14 +112,12 @@ static void report_exit(void)
         return;
     ts_cli_signals_abandon();
     fputs("tomostage: error: a library ended the program, as it does where memory or threads have "
-          "run out "
-          "[library-exit]\n",
+          "run out [library-exit]\n",
           stderr);
     if (json)
         puts("{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"library-exit\", "
              "\"message\": \"a library ended the program, as it does where memory or threads have "
-             "run out\", "
-             "\"exit_code\": 1}");
+             "run out\", \"exit_code\": 1}");
     fflush(stdout);
     _exit(TS_RUN_FAILED);
 }

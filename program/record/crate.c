@@ -238,10 +238,9 @@ static void put_root(struct json *json, const char *date)
     ts_json_close(json, '}');
     open_entity(json, "./", "Dataset");
     ts_json_member_text(json, "name", "How a result of tomostage was made");
-    ts_json_member_text(
-        json, "description",
-        "The chain with every resolved parameter, the digests of its inputs and of its images, and "
-        "what each stage did");
+    ts_json_member_text(json, "description",
+                        "The chain with every resolved parameter, the digests of its inputs and of "
+                        "its images, and what each stage did");
     if (date)
         ts_json_member_text(json, "datePublished", date);
     ts_json_member_text(json, "license", "Not stated: ask those who hold the inputs.");

@@ -144,10 +144,8 @@ static enum ts_status take(const struct hdf5_listing *listing, const char *path,
     if (!listing->ours) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
                       "%s was not written by tomostage", path);
-        return ts_diag_hint(
-            diag,
-            "`diff` takes scans of other programs as 'exchange FILE', 'nexus FILE' or 'hdf5 FILE "
-            "path=DATASET axes=...'");
+        return ts_diag_hint(diag, "`diff` takes scans of other programs as 'exchange FILE', 'nexus "
+                                  "FILE' or 'hdf5 FILE path=DATASET axes=...'");
     }
     *made = (struct made){.facts = ts_arena_alloc(arena, (n + 1) * sizeof *made->facts),
                           .images = ts_arena_alloc(arena, (n + 1) * sizeof *made->images),

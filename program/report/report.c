@@ -172,10 +172,8 @@ static void answer_checks(const struct report_facts *facts, FILE *stream)
                 proof->datasets, bytes, proof->attributes);
     fprintf(stream,
             " Root digest: <code>%s</code>. The inputs were not at hand: whether images are those "
-            "that were used, "
-            "<code>tomostage verify FILE --inputs PATH</code> shows, and whether they give this "
-            "result again, "
-            "<code>tomostage rerun FILE -i PATH</code>.</dd>\n",
+            "that were used, <code>tomostage verify FILE --inputs PATH</code> shows, and whether "
+            "they give this result again, <code>tomostage rerun FILE -i PATH</code>.</dd>\n",
             proof->digest);
 }
 
@@ -531,10 +529,9 @@ static void write_digests(const struct report_facts *facts, FILE *stream)
     write_versions(facts, stream);
     fprintf(stream,
             "<details>\n<summary>The digests of all %zu datasets</summary>\n<p>They are SHA-256 of "
-            "the values, in a tree "
-            "of leaves of 1 MiB; docs/provenance.md of the program shows how to compute them "
-            "without it. They show that "
-            "the file is as it was written, and are no signature.</p>\n"
+            "the values, in a tree of leaves of 1 MiB; docs/provenance.md of the program shows how "
+            "to compute them without it. They show that the file is as it was written, and are no "
+            "signature.</p>\n"
             "<table class=\"list\">\n<thead><tr><th>dataset<th>type and "
             "shape<th>stored<th>digest<tbody>\n",
             facts->proof.datasets);
@@ -553,8 +550,7 @@ static enum ts_status write_head(FILE *stream, struct ts_diag *diag)
         return ts_diag_no_memory(diag, sizeof sum);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
-          "data:; style-src "
-          "'unsafe-inline'; script-src 'sha256-",
+          "data:; style-src 'unsafe-inline'; script-src 'sha256-",
           stream);
     ts_base64_write(stream, sum, sizeof sum);
     fputs("'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -563,8 +559,7 @@ static enum ts_status write_head(FILE *stream, struct ts_diag *diag)
     fputs(ts_report_css, stream);
     fputs("</style>\n</head>\n<body>\n<header>\n<h1>Report of a tomostage result</h1>\n"
           "<nav><a href=\"#images\">images</a> <a href=\"#chain\">chain</a> <a "
-          "href=\"#inputs\">inputs</a> "
-          "<a href=\"#run\">time and memory</a> <a "
+          "href=\"#inputs\">inputs</a> <a href=\"#run\">time and memory</a> <a "
           "href=\"#digests\">digests</a></nav>\n</header>\n<main>\n",
           stream);
     return TS_OK;

@@ -427,8 +427,7 @@ static void write_slider(const char *name, double low, double high, double value
 {
     fprintf(stream,
             "<label>%s <input type=\"range\" class=\"%s\" min=\"%.9g\" max=\"%.9g\" step=\"any\" "
-            "value=\"%.9g\">"
-            "<input type=\"number\" class=\"%s\" step=\"any\" value=\"%.6g\" "
+            "value=\"%.9g\"><input type=\"number\" class=\"%s\" step=\"any\" value=\"%.6g\" "
             "aria-label=\"%s\"></label>\n",
             name, name, low, high, value, name, value, name);
 }
@@ -444,8 +443,7 @@ static void write_controls(const struct report_image *image, bool wipes, FILE *s
     fputs("<span class=\"unit\">", stream);
     ts_svg_text(stream, ts_html_unit(image->source->image.unit));
     fputs("</span>\n<button type=\"button\" class=\"first\">reset</button><button type=\"button\" "
-          "class=\"full\">full "
-          "range</button>",
+          "class=\"full\">full range</button>",
           stream);
     for (int i = 0; i < GRAY_PRESETS && image->source->image.quantity == TS_HU; i++)
         fprintf(stream,
@@ -454,8 +452,7 @@ static void write_controls(const struct report_image *image, bool wipes, FILE *s
                 ts_gray_presets[i].center, ts_gray_presets[i].width, ts_gray_presets[i].name);
     if (wipes)
         fputs("\n<label class=\"wipe\">before &#8592;&#8594; after <input type=\"range\" "
-              "class=\"wipe\" min=\"0\" "
-              "max=\"1\" step=\"any\" value=\"0\"></label>",
+              "class=\"wipe\" min=\"0\" max=\"1\" step=\"any\" value=\"0\"></label>",
               stream);
     fputs("\n<output></output>\n</div>\n", stream);
 }
@@ -516,9 +513,7 @@ enum ts_status ts_report_slices(const struct report_facts *facts,
         pictures ? fit_pictures(images, pictures, diag) : ts_diag_no_memory(diag, sizeof *pictures);
     ts_html_section(stream, "images", "The images, before and after each stage that was kept");
     fputs("<noscript><p class=\"note\">The sliders need JavaScript. Without it each image is shown "
-          "in its first "
-          "window.</p>"
-          "</noscript>\n",
+          "in its first window.</p></noscript>\n",
           stream);
     for (size_t i = 0; status == TS_OK && i < images->n; i++)
         status = write_card(facts, images, i, pictures, stream, diag);

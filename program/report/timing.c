@@ -20,8 +20,7 @@ static void write_parts(const struct profile_sum sums[TRACE_PARTS], double whole
 {
     char bytes[32];
     fputs("<div class=\"wide\"><table>\n<thead><tr><th>part<th>first s<th>last s<th>busy s<th>of "
-          "all<th>threads "
-          "s<th>bytes<tbody>\n",
+          "all<th>threads s<th>bytes<tbody>\n",
           stream);
     for (int part = 0; part < TRACE_PARTS; part++)
         if (sums[part].n > 0)
@@ -126,10 +125,9 @@ enum ts_status ts_report_timing(const struct report_facts *facts, FILE *stream,
     ts_html_section(stream, "run", "Time and memory of the run");
     if (!facts->trace) {
         fputs("<p>No profile was given to this report, so that it knows neither the time nor the "
-              "memory of the run. They "
-              "are no part of a result, since equal runs write equal bytes: <code>run --profile "
-              "NAME</code> keeps them, "
-              "and <code>report --profile NAME.json</code> shows them here.</p>\n</section>\n",
+              "memory of the run. They are no part of a result, since equal runs write equal "
+              "bytes: <code>run --profile NAME</code> keeps them, and <code>report --profile "
+              "NAME.json</code> shows them here.</p>\n</section>\n",
               stream);
         return TS_OK;
     }
@@ -141,8 +139,7 @@ enum ts_status ts_report_timing(const struct report_facts *facts, FILE *stream,
         return ts_diag_no_memory(diag, sizeof sums);
     }
     fputs("<p>From the profile that was given to this report. It is of a run that wrote a result "
-          "with the digest of "
-          "this one.</p>\n",
+          "with the digest of this one.</p>\n",
           stream);
     write_memory(&facts->memory, stream);
     write_stages(facts, stream);

@@ -126,13 +126,13 @@ static void write_tick(FILE *file, const struct place *place, bool across, doubl
     const double at = pixel_of(scale, value);
     if (across)
         fprintf(file,
-                "<path d='M%.1f %dv%d' stroke='#dddddd' stroke-width='0.5'/>"
-                "<text x='%.1f' y='%d' text-anchor='middle'>%.*g</text>\n",
+                "<path d='M%.1f %dv%d' stroke='#dddddd' stroke-width='0.5'/><text x='%.1f' y='%d' "
+                "text-anchor='middle'>%.*g</text>\n",
                 at, place->y, HEIGHT, at, place->y + HEIGHT + 16, scale->digits, value);
     else
         fprintf(file,
-                "<path d='M%d %.1fh%d' stroke='#dddddd' stroke-width='0.5'/>"
-                "<text x='%d' y='%.1f' text-anchor='end'>%.*g</text>\n",
+                "<path d='M%d %.1fh%d' stroke='#dddddd' stroke-width='0.5'/><text x='%d' y='%.1f' "
+                "text-anchor='end'>%.*g</text>\n",
                 place->x, at, WIDTH, place->x - 6, at + 4, scale->digits, value);
 }
 

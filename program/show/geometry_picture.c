@@ -262,22 +262,20 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
     int i = 0;
     write_line(picture, i++, "%s beam", ts_beam_name(sinogram->beam.kind));
     if (picture->fan) {
-        write_line(
-            picture, i++,
-            "source to axis %.6g mm, source to detector %.6g mm: an object at the axis is %.4g "
-            "times as large on the detector",
-            picture->near, picture->far, picture->far / picture->near);
+        write_line(picture, i++,
+                   "source to axis %.6g mm, source to detector %.6g mm: an object at the axis is "
+                   "%.4g times as large on the detector",
+                   picture->near, picture->far, picture->far / picture->near);
         write_line(picture, i++, "fan angle %.6g degree, from %.6g to %.6g",
                    (gamma_of(picture, picture->last) - gamma_of(picture, picture->first)) * 180 /
                        pi,
                    gamma_of(picture, picture->first) * 180 / pi,
                    gamma_of(picture, picture->last) * 180 / pi);
     }
-    write_line(
-        picture, i++,
-        "%lld views, theta from %.6g to %.6g degree; the first one is drawn, the dashed arc is the "
-        "source's way",
-        (long long)view->n, picture->theta, picture->last_theta);
+    write_line(picture, i++,
+               "%lld views, theta from %.6g to %.6g degree; the first one is drawn, the dashed arc "
+               "is the source's way",
+               (long long)view->n, picture->theta, picture->last_theta);
     write_line(picture, i++, "%lld detector pixels, %.6g %s apart%s", (long long)detector->n,
                detector->spacing, unit,
                sinogram->beam.kind == TS_BEAM_FAN_ARC ? " along the arc" : "");
@@ -292,14 +290,13 @@ void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_
 {
     struct picture picture = prepare(sinogram, stream);
     const double reach = picture.field > 0 ? 0.8 * picture.field : 0.5 * picture.near;
-    fprintf(
-        stream,
-        "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
-        "font-size='13'>\n"
-        "<defs><marker id='arrow' markerWidth='8' markerHeight='8' refX='7' refY='3' orient='auto'>"
-        "<path d='M0,0 L8,3 L0,6 z' fill='#555'/></marker></defs>\n"
-        "<rect width='100%%' height='100%%' fill='white'/>\n",
-        SIDE, numbers ? SIDE : TEXT_TOP + LINE * LINES);
+    fprintf(stream,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
+            "font-family='sans-serif' font-size='13'>\n"
+            "<defs><marker id='arrow' markerWidth='8' markerHeight='8' refX='7' refY='3' "
+            "orient='auto'><path d='M0,0 L8,3 L0,6 z' fill='#555'/></marker></defs>\n"
+            "<rect width='100%%' height='100%%' fill='white'/>\n",
+            SIDE, numbers ? SIDE : TEXT_TOP + LINE * LINES);
     picture.numbers = numbers;
     if (picture.field > 0)
         arc(&picture, picture.field, 0, 360, "stroke='#30a050' stroke-width='1.5'");

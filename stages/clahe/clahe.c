@@ -32,9 +32,9 @@ static const struct param clahe_params[] = {
           .doc = "whose rule, and with it the meaning of clip_limit and the type of the result"),
     PARAM(struct clahe_params, clip_limit, .unit = "", .min = 0, .max = INFINITY,
           .derived = "0.01 with method: skimage, 40 with method: opencv",
-          .doc = "where peaks of a tile's histogram are cut: with skimage as a share of its "
-                 "pixels, with opencv as a "
-                 "multiple of the mean count of a bin; above 0; infinite: nowhere"),
+          .doc =
+              "where peaks of a tile's histogram are cut: with skimage as a share of its pixels, "
+              "with opencv as a multiple of the mean count of a bin; above 0; infinite: nowhere"),
     PARAM(struct clahe_params, tiles_y, .unit = "", .min = 1, .max = MAX_TILES,
           .derived = "8 with method: opencv; not used with skimage",
           .doc = "tiles along y (opencv)"),
@@ -688,42 +688,32 @@ static enum ts_status clahe_map(const struct stage_context *context, const struc
 
 static const char clahe_doc[] =
     "A slice is cut into tiles; each tile's histogram is cut at `clip_limit`, what was cut off is "
-    "spread over all "
-    "bins, and the running sum is the tile's table; a pixel is mapped by the tables of the four "
-    "nearest tile centers, "
-    "weighted bilinearly.\n"
+    "spread over all bins, and the running sum is the tile's table; a pixel is mapped by the "
+    "tables of the four nearest tile centers, weighted bilinearly.\n"
     "\n"
     "`method: opencv` gives the bytes of `cv2.createCLAHE(clip_limit, (tiles_x, "
-    "tiles_y)).apply(slice)` for u8 and "
-    "u16. Where the tiles do not divide the slice it is mirrored (`d c b | a b c d | c b a`) at "
-    "the right and at the "
-    "bottom. A bin of a tile of n pixels is cut at `clip_limit * n / 256` (u8) or `/ 65536` (u16), "
-    "at least 1: for "
-    "12-bit values in u16 that is 16 times lower than one might mean, so rescale to the full range "
-    "first, or raise the "
-    "limit. i16 images, such as CT in HU, are not what that tool takes: rescale them to u16.\n"
+    "tiles_y)).apply(slice)` for u8 and u16. Where the tiles do not divide the slice it is "
+    "mirrored (`d c b | a b c d | c b a`) at the right and at the bottom. A bin of a tile of n "
+    "pixels is cut at `clip_limit * n / 256` (u8) or `/ 65536` (u16), at least 1: for 12-bit "
+    "values in u16 that is 16 times lower than one might mean, so rescale to the full range first, "
+    "or raise the limit. i16 images, such as CT in HU, are not what that tool takes: rescale them "
+    "to u16.\n"
     "\n"
     "`method: skimage` gives `skimage.exposure.equalize_adapthist(slice, (kernel_y, kernel_x), "
-    "clip_limit, bins)` for "
-    "u8 and u16; of slices of any other dtype their values scaled to [0, 1] by their own smallest "
-    "and largest finite "
-    "value. The result is f32, stretched to [0, 1] slice by slice; a slice of one value becomes 1, "
-    "as there. NaN stays "
-    "NaN and counts as the smallest value.\n"
+    "clip_limit, bins)` for u8 and u16; of slices of any other dtype their values scaled to [0, 1] "
+    "by their own smallest and largest finite value. The result is f32, stretched to [0, 1] slice "
+    "by slice; a slice of one value becomes 1, as there. NaN stays NaN and counts as the smallest "
+    "value.\n"
     "\n"
     "**Masked images.** Where pixels are invalid, such as a CT's padding, tables are made of the "
-    "valid pixels alone: "
-    "where a tile has n of them, counts are cut at that share of n, and the running sum is divided "
-    "by n. A tile "
-    "without a valid pixel has the table of the nearest tile that has one. The spans of `skimage` "
-    "are those of valid "
-    "pixels. An invalid pixel becomes 0.\n"
+    "valid pixels alone: where a tile has n of them, counts are cut at that share of n, and the "
+    "running sum is divided by n. A tile without a valid pixel has the table of the nearest tile "
+    "that has one. The spans of `skimage` are those of valid pixels. An invalid pixel becomes 0.\n"
     "\n"
     "**Cost.** Each pixel is read twice and looked up four times, whatever the tiles.\n"
     "\n"
     "**Source.** K. Zuiderveld, Contrast limited adaptive histogram equalization, Graphics Gems "
-    "IV, 1994; OpenCV 4.6; "
-    "scikit-image 0.19.";
+    "IV, 1994; OpenCV 4.6; scikit-image 0.19.";
 
 const struct stage clahe_stage = {
     .name = "clahe",

@@ -274,32 +274,26 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage bilateral_stage = {
     .name = "bilateral",
     .summary = "mean weighted by distance and by difference of value: smooths, and keeps edges",
-    .doc = "`out = sum of w in / sum of w` over the window around each pixel, with `w = exp(-d^2 / "
-           "(2 sigma_spatial^2) - "
-           "(in - c)^2 / (2 sigma_color^2))`, where d is the distance from the middle of the "
-           "window in pixels and c the "
-           "value there. Noise smaller than `sigma_color` is averaged; values beyond an edge have "
-           "next to no weight. (C. "
-           "Tomasi, R. Manduchi, *Bilateral filtering for gray and color images*, ICCV 1998.) The "
-           "output is f32.\n"
-           "\n"
-           "Weights, radius and borders are meant as in `skimage.restoration.denoise_bilateral`, "
-           "whose default border is "
-           "constant. It takes the weights of differences from a table of 10,000 `bins`; here an "
-           "exponential is computed "
-           "for every sample. The definition holds here, and versions 0.19.3 and 0.26.0 depart "
-           "from it: in 0.19.3 weights "
-           "of distance are those of a window one pixel too wide, and the table of differences is "
-           "wrong where values are "
-           "below 0; in 0.26.0 a single bright pixel spreads to its sides unevenly.\n"
-           "\n"
-           "A value that is NaN, infinite, or larger than 10^12 `sigma_color` keeps its value and "
-           "has no part in those "
-           "of others. Of a masked image, such as a CT with padding, the same holds for invalid "
-           "pixels.\n"
-           "\n"
-           "**Cost.** (2 radius + 1)^2 exponentials a pixel, or with `dimensions: 3d` (2 radius + "
-           "1)^3.",
+    .doc =
+        "`out = sum of w in / sum of w` over the window around each pixel, with `w = exp(-d^2 / (2 "
+        "sigma_spatial^2) - (in - c)^2 / (2 sigma_color^2))`, where d is the distance from the "
+        "middle of the window in pixels and c the value there. Noise smaller than `sigma_color` is "
+        "averaged; values beyond an edge have next to no weight. (C. Tomasi, R. Manduchi, "
+        "*Bilateral filtering for gray and color images*, ICCV 1998.) The output is f32.\n"
+        "\n"
+        "Weights, radius and borders are meant as in `skimage.restoration.denoise_bilateral`, "
+        "whose default border is constant. It takes the weights of differences from a table of "
+        "10,000 `bins`; here an exponential is computed for every sample. The definition holds "
+        "here, and versions 0.19.3 and 0.26.0 depart from it: in 0.19.3 weights of distance are "
+        "those of a window one pixel too wide, and the table of differences is wrong where values "
+        "are below 0; in 0.26.0 a single bright pixel spreads to its sides unevenly.\n"
+        "\n"
+        "A value that is NaN, infinite, or larger than 10^12 `sigma_color` keeps its value and has "
+        "no part in those of others. Of a masked image, such as a CT with padding, the same holds "
+        "for invalid pixels.\n"
+        "\n"
+        "**Cost.** (2 radius + 1)^2 exponentials a pixel, or with `dimensions: 3d` (2 radius + "
+        "1)^3.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(bilateral_params, struct bilateral_params),
     .resolve = resolve,

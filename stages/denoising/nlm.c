@@ -580,48 +580,34 @@ const struct stage nlm_stage = {
     .name = "nlm",
     .summary = "non-local means: the mean of the pixels whose surroundings look alike",
     .doc = "`out(p) = sum of w(p, q) v(q) / sum of w(p, q)` over the pixels q of a search window "
-           "around p, with `w(p, q) "
-           "= "
-           "exp(-max(d2(p, q) - 2 sigma^2, 0)/h^2)`, where d2 is the mean of the squared "
-           "differences of the patches "
-           "around p and q (A. Buades, B. Coll and J.-M. Morel, 2005). A texture or an edge that "
-           "repeats within the "
-           "window keeps its sharpness, while noise averages out. The result is f32.\n"
+           "around p, with `w(p, q) = exp(-max(d2(p, q) - 2 sigma^2, 0)/h^2)`, where d2 is the "
+           "mean of the squared differences of the patches around p and q (A. Buades, B. Coll and "
+           "J.-M. Morel, 2005). A texture or an edge that repeats within the window keeps its "
+           "sharpness, while noise averages out. The result is f32.\n"
            "\n"
            "Without `sigma`, the noise is estimated from the image, and the tables `sigma` and `h` "
-           "record it. The "
-           "definition is that of `skimage.restoration.denoise_nl_means(fast_mode=True)`, with "
-           "three differences: there a "
-           "weight below exp(-5) is 0, the patch has one row and one column less than patch_size, "
-           "and the exponential is "
-           "an approximation.\n"
+           "record it. The definition is that of "
+           "`skimage.restoration.denoise_nl_means(fast_mode=True)`, with three differences: there "
+           "a weight below exp(-5) is 0, the patch has one row and one column less than "
+           "patch_size, and the exponential is an approximation.\n"
            "\n"
            "`noise: rician` is for magnitude images of MR, whose noise raises dark values: the "
-           "weighted mean of the "
-           "squares less 2 sigma^2, and 0 where that is negative, is the square of the result (N. "
-           "Wiest-Daessle et al., "
-           "2008). The weights are the same. It needs `sigma`: where there is no signal, "
-           "magnitudes deviate by 0.655 "
-           "sigma alone, and an estimate would be too small. HU, line integrals and attenuations "
-           "are refused. A magnitude "
-           "is never below 0: a negative value is squared like any other, without a note, and "
-           "comes out as if it were "
-           "positive.\n"
+           "weighted mean of the squares less 2 sigma^2, and 0 where that is negative, is the "
+           "square of the result (N. Wiest-Daessle et al., 2008). The weights are the same. It "
+           "needs `sigma`: where there is no signal, magnitudes deviate by 0.655 sigma alone, and "
+           "an estimate would be too small. HU, line integrals and attenuations are refused. A "
+           "magnitude is never below 0: a negative value is squared like any other, without a "
+           "note, and comes out as if it were positive.\n"
            "\n"
            "Values are divided by a power of two near `h`, so that their scale does not matter, "
-           "but for 3d with an `h` of "
-           "each slice, which must be above 1e-15 there. A value that is not finite, or as large "
-           "as 1e15 `h`, has no "
-           "weight for any other, and comes out as it was; "
-           "patches "
-           "that hold one are like no patches but those that have one in the same place. Of a "
-           "masked image, such as a CT "
-           "with padding, the same holds for invalid pixels, and the noise is estimated without "
-           "them.\n"
+           "but for 3d with an `h` of each slice, which must be above 1e-15 there. A value that is "
+           "not finite, or as large as 1e15 `h`, has no weight for any other, and comes out as it "
+           "was; patches that hold one are like no patches but those that have one in the same "
+           "place. Of a masked image, such as a CT with padding, the same holds for invalid "
+           "pixels, and the noise is estimated without them.\n"
            "\n"
            "**Cost.** (2 patch_distance + 1)^2 weights a pixel, in 3d its third power; each takes "
-           "about 2 patch_size "
-           "additions and an exponential.",
+           "about 2 patch_size additions and an exponential.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(nlm_params, struct nlm_params),
     .resolve = resolve,
@@ -633,6 +619,6 @@ const struct stage nlm_stage = {
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(nlm_cuda),
     .tolerance = {.relative = 1e-5, .why = "squared differences, weights and their sums in float"},
-    .bench = "|sigma=20 h=16|patch_size=7 patch_distance=11 sigma=20|"
-             "dimensions=3d patch_size=3 patch_distance=2 sigma=20",
+    .bench = "|sigma=20 h=16|patch_size=7 patch_distance=11 sigma=20|dimensions=3d patch_size=3 "
+             "patch_distance=2 sigma=20",
 };

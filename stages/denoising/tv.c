@@ -116,16 +116,16 @@ static int tables(const struct stage_context *context, struct stage_table tables
     const struct ts_axis *z = &context->in.axes[0];
     const struct ts_axis look = {
         .kind = TS_AXIS_ITEM, .n = ts_tv_looks(params_of(context)), .unit = "", .name = "look"};
-    tables[TV_TABLE_DISTANCE] = (struct stage_table){
-        .name = "distance",
-        .doc = "bound of the root mean square by which the slice differs from the exact minimum, "
-               "after every look; "
-               "NaN behind the last. With dimensions 3d, the slice's part in that of the volume",
-        .image = {.rank = 2,
-                  .axes = {*z, look},
-                  .dtype = TS_F64,
-                  .quantity = TS_INTENSITY,
-                  .unit = context->in.unit}};
+    tables[TV_TABLE_DISTANCE] =
+        (struct stage_table){.name = "distance",
+                             .doc = "bound of the root mean square by which the slice differs from "
+                                    "the exact minimum, after every look; NaN behind the last. "
+                                    "With dimensions 3d, the slice's part in that of the volume",
+                             .image = {.rank = 2,
+                                       .axes = {*z, look},
+                                       .dtype = TS_F64,
+                                       .quantity = TS_INTENSITY,
+                                       .unit = context->in.unit}};
     tables[TV_TABLE_ITERATIONS] = (struct stage_table){
         .name = "iterations",
         .doc = "iterations that were carried out",
@@ -633,61 +633,43 @@ const struct stage tv_stage = {
     .name = "tv",
     .summary = "total-variation denoising: flat regions with sharp edges",
     .doc = "The output is the `u` that minimizes `1/2 ||u - f||^2 + weight * sum |grad u|` for the "
-           "input `f`, with `grad` "
-           "the differences to the next pixel along each axis (0 at the last one). Noise has much "
-           "variation and goes; an "
-           "edge has the same variation whether it is sharp or not, and stays sharp. Contrast is "
-           "lost by about `weight` "
-           "times the perimeter of a region over its area. (L. Rudin, S. Osher, E. Fatemi, "
-           "*Nonlinear total variation "
-           "based noise removal algorithms*, Physica D 60, 1992.)\n"
+           "input `f`, with `grad` the differences to the next pixel along each axis (0 at the "
+           "last one). Noise has much variation and goes; an edge has the same variation whether "
+           "it is sharp or not, and stays sharp. Contrast is lost by about `weight` times the "
+           "perimeter of a region over its area. (L. Rudin, S. Osher, E. Fatemi, *Nonlinear total "
+           "variation based noise removal algorithms*, Physica D 60, 1992.)\n"
            "\n"
            "`chambolle` projects the dual field (A. Chambolle, *An algorithm for total variation "
-           "minimization and "
-           "applications*, J. Math. Imaging Vis. 20, 2004): with n iterations it is "
-           "`skimage.restoration.denoise_tv_chambolle` with `eps=0, max_num_iter=n + 1` and the "
-           "same `weight`. "
-           "`primal-dual` is the second algorithm of A. Chambolle and T. Pock, *A first-order "
-           "primal-dual algorithm for "
-           "convex problems with applications to imaging*, J. Math. Imaging Vis. 40, 2011, with "
-           "gamma = 1. Where `weight` "
-           "is at least as large as the noise it is nearer to the minimum from about 20 iterations "
-           "on, and after 200 of "
+           "minimization and applications*, J. Math. Imaging Vis. 20, 2004): with n iterations it "
+           "is `skimage.restoration.denoise_tv_chambolle` with `eps=0, max_num_iter=n + 1` and the "
+           "same `weight`. `primal-dual` is the second algorithm of A. Chambolle and T. Pock, *A "
+           "first-order primal-dual algorithm for convex problems with applications to imaging*, "
+           "J. Math. Imaging Vis. 40, 2011, with gamma = 1. Where `weight` is at least as large as "
+           "the noise it is nearer to the minimum from about 20 iterations on, and after 200 of "
            "them 3 to 8 times as near.\n"
            "\n"
            "**How close.** The table `distance` has a bound of the root mean square by which the "
-           "result differs from the "
-           "exact minimum, in the image's unit: the root of twice the gap between the primal and "
-           "the dual problem over "
-           "the number of pixels. With `stop: distance` a slice is done once it is at most "
-           "`tolerance`; with `dimensions: "
-           "3d` it is that of the volume, whose square is the mean of those of the slices. One "
-           "that has not come so near "
-           "after `iterations` ends there without a note: its last number in `distance` is then "
-           "above `tolerance`.\n"
+           "result differs from the exact minimum, in the image's unit: the root of twice the gap "
+           "between the primal and the dual problem over the number of pixels. With `stop: "
+           "distance` a slice is done once it is at most `tolerance`; with `dimensions: 3d` it is "
+           "that of the volume, whose square is the mean of those of the slices. One that has not "
+           "come so near after `iterations` ends there without a note: its last number in "
+           "`distance` is then above `tolerance`.\n"
            "\n"
            "**Slabs.** In 3d n iterations look at n + 1 slices on either side, which every slab of "
-           "a run computes anew, "
-           "and `stop: distance` at the whole volume: give the run memory for as few slabs as may "
-           "be.\n"
+           "a run computes anew, and `stop: distance` at the whole volume: give the run memory for "
+           "as few slabs as may be.\n"
            "\n"
            "A NaN or an infinite value spoils its surroundings, by a pixel further with every "
-           "iteration, and no note "
-           "tells of it; `outliers` before this stage replaces them. The output is f32. Values are "
-           "divided by a power of "
-           "two "
-           "near `weight`, so that scale does not matter: an image and a `weight` 2^90 times as "
-           "large give a result 2^90 "
-           "times as large, to the bit. A value of 3.5e13 `weight` and more comes out as it was, "
-           "and to its neighbors it "
-           "is one of 3.5e13 `weight`; one below 1e-37 `weight` counts as 0.\n"
+           "iteration, and no note tells of it; `outliers` before this stage replaces them. The "
+           "output is f32. Values are divided by a power of two near `weight`, so that scale does "
+           "not matter: an image and a `weight` 2^90 times as large give a result 2^90 times as "
+           "large, to the bit. A value of 3.5e13 `weight` and more comes out as it was, and to its "
+           "neighbors it is one of 3.5e13 `weight`; one below 1e-37 `weight` counts as 0.\n"
            "\n"
            "**Masked images.** An invalid pixel, such as a CT's padding, keeps its value, and no "
-           "variation is counted "
-           "between it and others; a NaN or an infinite value then has no more effect than an "
-           "invalid pixel. In "
-           "`distance` "
-           "they count as exact.\n"
+           "variation is counted between it and others; a NaN or an infinite value then has no "
+           "more effect than an invalid pixel. In `distance` they count as exact.\n"
            "\n"
            "**Cost.** An iteration takes about 30 operations, a root and a division a pixel.",
     STAGE_TAKES_ALL,

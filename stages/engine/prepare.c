@@ -69,14 +69,12 @@ static enum ts_status check_accepts(const struct stage_context *context)
         if (in->quantity == TS_TRANSMISSION || in->quantity == TS_LINE_INTEGRAL)
             return ts_diag_hint(context->diag,
                                 "it takes%s; `rescale` before it changes the type, with `range: "
-                                "[.., ..]`, what 0 and "
-                                "1 are, and `quantity: %s`",
+                                "[.., ..]`, what 0 and 1 are, and `quantity: %s`",
                                 accepted, ts_quantity_name(in->quantity));
         if (!(stage->quantities & TS_QUANTITY_BIT(TS_INTENSITY)))
             return ts_diag_hint(context->diag,
                                 "it takes%s, and no stage changes the type of %s: write the input "
-                                "anew with such values, "
-                                "as with numpy's astype('float32')",
+                                "anew with such values, as with numpy's astype('float32')",
                                 accepted, ts_quantity_name(in->quantity));
         return ts_diag_hint(context->diag, "it takes%s", accepted);
     }
@@ -124,11 +122,10 @@ static enum ts_status check_grid(const struct stage_context *context, int refere
     ts_param_error(context->set, name, "reference-grid", context->diag,
                    "lies on another grid than the image: it has %s; the image has %s", is,
                    expected);
-    return ts_diag_hint(
-        context->diag,
-        "`resample` with `like:` puts one of them on the grid of the other, with `interpolation: "
-        "nearest` "
-        "where it is a mask; a file of a mask can say `resample: nearest` itself (docs/masks.md)");
+    return ts_diag_hint(context->diag,
+                        "`resample` with `like:` puts one of them on the grid of the other, with "
+                        "`interpolation: nearest` where it is a mask; a file of a mask can say "
+                        "`resample: nearest` itself (docs/masks.md)");
 }
 
 static enum ts_status check_streaming(const struct stage_context *context)
@@ -188,8 +185,7 @@ static enum ts_status convert_lengths(const struct stage_context *context)
         if (!(spacing > 0)) {
             ts_param_error(set, param->name, "length-spacing", context->diag,
                            "%g mm cannot be converted to pixels: the input has no spacing in mm "
-                           "that is the same along "
-                           "its rows and columns",
+                           "that is the same along its rows and columns",
                            length);
             return ts_diag_hint(context->diag,
                                 "give %s in pixels; `tomostage check` shows the spacing",
@@ -231,8 +227,7 @@ static enum ts_status check_lengths(const struct stage_context *context)
                            z->spacing, x->spacing);
             return ts_diag_hint(
                 context->diag,
-                "give %s in pixels, or make the spacing the same along all axes with "
-                "`resample`",
+                "give %s in pixels, or make the spacing the same along all axes with `resample`",
                 set->params[i].name);
         }
     return TS_OK;
@@ -266,8 +261,7 @@ static enum ts_status check_upright(const struct stage_context *context)
         .code = "stage-sheared", .span = context->set->span, .stage = context->stage->name};
     ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
                   "looks into neighboring slices, and the volume is sheared: its slices lean %.2f "
-                  "degrees off their "
-                  "normal",
+                  "degrees off their normal",
                   lean);
     return ts_diag_hint(context->diag, "`unshear` before it, or work slice by slice");
 }

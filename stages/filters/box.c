@@ -30,8 +30,7 @@ static const struct choice method_choices[] = {
     {"separable", BOX_SEPARABLE, "one pass an axis, each pixel adds the samples of its line"},
     {"tile", BOX_TILE,
      "adds tile by tile: on a CUDA device in shared memory, which the tile with its halo must fit, "
-     "on the CPU in the "
-     "cache"},
+     "on the CPU in the cache"},
     {"fused", BOX_FUSED,
      "reads and writes each pixel once; in 3d for a radius of at most 8, and not of 32-bit "
      "integers",
@@ -186,11 +185,11 @@ static enum ts_status check_fused(const struct stage_context *context,
         return TS_OK;
     if (volume &&
         (params->radius > BOX_VOLUME_MAX_RADIUS || (ts_dtype_bytes(dtype) == 4 && dtype != TS_F32)))
-        return ts_param_error(
-            context->set, "method", "method-radius", context->diag,
-            "fused in 3d is for a radius of at most %d pixel, of floats and integers of 8 and 16 "
-            "bits; the image is of %s, and radius is %lld",
-            BOX_VOLUME_MAX_RADIUS, ts_dtype_name(dtype), (long long)params->radius);
+        return ts_param_error(context->set, "method", "method-radius", context->diag,
+                              "fused in 3d is for a radius of at most %d pixel, of floats and "
+                              "integers of 8 and 16 bits; the image is of %s, and radius is %lld",
+                              BOX_VOLUME_MAX_RADIUS, ts_dtype_name(dtype),
+                              (long long)params->radius);
     if (ny > INT32_MAX / 2 || nx > INT32_MAX / 2 || (volume && ny * nx > INT32_MAX))
         return ts_param_error(
             context->set, "method", "method-size", context->diag,
@@ -198,8 +197,7 @@ static enum ts_status check_fused(const struct stage_context *context,
             (long long)ny, (long long)nx);
     return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
                           "the sums and rows of fused, of %s with a radius of %lld pixel, do not "
-                          "fit the %d bytes of shared "
-                          "memory that a block of %s has",
+                          "fit the %d bytes of shared memory that a block of %s has",
                           ts_dtype_name(dtype), (long long)params->radius,
                           context->device->block_shared_bytes, context->device->name);
 }
@@ -238,8 +236,7 @@ static enum ts_status check_on_cuda(const struct stage_context *context,
     if (tile.bytes > (size_t)context->device->block_shared_bytes)
         return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
                               "a tile with a halo of %lld pixel takes %zu bytes of shared memory, "
-                              "and a block of %s has "
-                              "%d",
+                              "and a block of %s has %d",
                               (long long)params->radius, tile.bytes, context->device->name,
                               context->device->block_shared_bytes);
     return TS_OK;
@@ -451,72 +448,53 @@ static enum ts_status box_map(const struct stage_context *context, const struct 
     return TS_OK;
 }
 
-static const char box_doc[] = "`out[y][x] = 1/N * sum of in[y + dy][x + dx] over |dy|, |dx| <= "
-                              "radius`, with N = (2 radius + 1)^2 samples, and "
-                              "the same along z with `dimensions: 3d`. Values keep their dtype.\n"
-                              "\n"
-                              "Samples outside the image follow `border`:\n"
-                              "\n"
-                              "    reflect    d c b a | a b c d | d c b a\n"
-                              "    mirror       d c b | a b c d | c b a\n"
-                              "    nearest    a a a a | a b c d | d d d d\n"
-                              "    constant   k k k k | a b c d | k k k k\n"
-                              "    wrap       a b c d | a b c d | a b c d\n"
-                              "\n"
-                              "**Exactness.** Integer images: the sum is exact and the mean is its "
-                              "nearest integer (there are no ties, N is "
-                              "odd). Floats: within 1e-6 of the largest magnitude in the image; a "
-                              "NaN or an infinity shows in the windows that "
-                              "contain it and nowhere else. `direct` and `dimensions: 3d` make "
-                              "sums of up to 9 rows in float, so magnitudes "
-                              "above 3e37 overflow.\n"
-                              "\n"
-                              "**Masked images.** Where pixels are invalid, such as a CT's "
-                              "padding, the mean is that of the valid pixels of the "
-                              "window, whatever `method` says: their sum divided by their number, "
-                              "in double, and integers are rounded to the "
-                              "nearest, the even one of two. On the CPU a window without invalid "
-                              "pixels has the mean that the method of `auto` "
-                              "gives it. An invalid pixel keeps its value.\n"
-                              "\n"
-                              "**Cost.** `direct` adds every sample of each window; on the CPU, up "
-                              "to a radius of 4, the rows of each window and "
-                              "then the samples along them. `unrolled` does so in loops of a fixed "
-                              "length, `separable` and `tile` add 2 radius + "
-                              "1 samples along each axis. `running-sum` keeps, for one row of "
-                              "windows, the prefix sums of their columns' sums; a row further down "
-                              "they grow by the prefix sums of the entering "
-                              "row minus the leaving one, and a window is the difference of two of "
-                              "them. So the cost per pixel does not depend "
-                              "on the radius, but for the first window of each chunk of rows (at "
-                              "least 256 and 4 radius rows) and the radius "
-                              "samples beyond both ends of a row. Float sums are made in double; a "
-                              "chunk of rows that meets a NaN or an infinity "
-                              "is done over, which takes several times as long.\n"
-                              "\n"
-                              "**On a CUDA device.** Integers are the bytes of the CPU. "
-                              "`running-sum` carries sums along whole rows and columns, "
-                              "which it reads by way of shared memory; `texture` reads the rows "
-                              "through the texture unit in its place, and gives "
-                              "the same bytes. Both, and `separable`, write an image of sums "
-                              "between their passes. `fused` reads and writes each "
-                              "pixel once: up to a radius of 8 pixel it adds the samples of the "
-                              "columns, then of the rows, in registers "
-                              "(integers of 8 and 16 bits in rows of a multiple of 16 samples "
-                              "carry the sums of their columns from row to row); "
-                              "beyond, it carries sums from row to row and takes differences of "
-                              "their prefix sums, floats in double. There a "
-                              "float image is cut into chunks of rows, and a chunk that meets a "
-                              "NaN or an infinity is done over, every window "
-                              "anew, whose time grows with the radius. In 3D `fused` adds the 2D "
-                              "sums of the slices, floats without "
-                              "subtracting.\n"
-                              "\n"
-                              "**Source.** M. J. McDonnell, Box-filtering techniques, 1981; F. C. "
-                              "Crow, Summed-area tables for texture mapping, "
-                              "1984. Blocks in place of subtraction, for floats along z and near a "
-                              "NaN: M. van Herk, A fast algorithm for local "
-                              "minimum and maximum filters, 1992.";
+static const char box_doc[] =
+    "`out[y][x] = 1/N * sum of in[y + dy][x + dx] over |dy|, |dx| <= radius`, with N = (2 radius + "
+    "1)^2 samples, and the same along z with `dimensions: 3d`. Values keep their dtype.\n"
+    "\n"
+    "Samples outside the image follow `border`:\n"
+    "\n"
+    "    reflect    d c b a | a b c d | d c b a\n"
+    "    mirror       d c b | a b c d | c b a\n"
+    "    nearest    a a a a | a b c d | d d d d\n"
+    "    constant   k k k k | a b c d | k k k k\n"
+    "    wrap       a b c d | a b c d | a b c d\n"
+    "\n"
+    "**Exactness.** Integer images: the sum is exact and the mean is its nearest integer (there "
+    "are no ties, N is odd). Floats: within 1e-6 of the largest magnitude in the image; a NaN or "
+    "an infinity shows in the windows that contain it and nowhere else. `direct` and `dimensions: "
+    "3d` make sums of up to 9 rows in float, so magnitudes above 3e37 overflow.\n"
+    "\n"
+    "**Masked images.** Where pixels are invalid, such as a CT's padding, the mean is that of the "
+    "valid pixels of the window, whatever `method` says: their sum divided by their number, in "
+    "double, and integers are rounded to the nearest, the even one of two. On the CPU a window "
+    "without invalid pixels has the mean that the method of `auto` gives it. An invalid pixel "
+    "keeps its value.\n"
+    "\n"
+    "**Cost.** `direct` adds every sample of each window; on the CPU, up to a radius of 4, the "
+    "rows of each window and then the samples along them. `unrolled` does so in loops of a fixed "
+    "length, `separable` and `tile` add 2 radius + 1 samples along each axis. `running-sum` keeps, "
+    "for one row of windows, the prefix sums of their columns' sums; a row further down they grow "
+    "by the prefix sums of the entering row minus the leaving one, and a window is the difference "
+    "of two of them. So the cost per pixel does not depend on the radius, but for the first window "
+    "of each chunk of rows (at least 256 and 4 radius rows) and the radius samples beyond both "
+    "ends of a row. Float sums are made in double; a chunk of rows that meets a NaN or an infinity "
+    "is done over, which takes several times as long.\n"
+    "\n"
+    "**On a CUDA device.** Integers are the bytes of the CPU. `running-sum` carries sums along "
+    "whole rows and columns, which it reads by way of shared memory; `texture` reads the rows "
+    "through the texture unit in its place, and gives the same bytes. Both, and `separable`, write "
+    "an image of sums between their passes. `fused` reads and writes each pixel once: up to a "
+    "radius of 8 pixel it adds the samples of the columns, then of the rows, in registers "
+    "(integers of 8 and 16 bits in rows of a multiple of 16 samples carry the sums of their "
+    "columns from row to row); beyond, it carries sums from row to row and takes differences of "
+    "their prefix sums, floats in double. There a float image is cut into chunks of rows, and a "
+    "chunk that meets a NaN or an infinity is done over, every window anew, whose time grows with "
+    "the radius. In 3D `fused` adds the 2D sums of the slices, floats without subtracting.\n"
+    "\n"
+    "**Source.** M. J. McDonnell, Box-filtering techniques, 1981; F. C. Crow, Summed-area tables "
+    "for texture mapping, 1984. Blocks in place of subtraction, for floats along z and near a NaN: "
+    "M. van Herk, A fast algorithm for local minimum and maximum filters, 1992.";
 
 const struct stage box_stage = {
     .name = "box",
@@ -524,23 +502,19 @@ const struct stage box_stage = {
     .doc = box_doc,
     STAGE_TAKES_ALL,
     .bench = "radius=1|radius=3|radius=7|radius=15|radius=31|radius=63|radius=256|radius=1 "
-             "dimensions=3d|radius=3 "
-             "dimensions=3d|"
-             "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 "
-             "method=separable|"
-             "radius=7 method=tile|radius=31 method=running-sum|radius=31 "
-             "method=separable|radius=31 method=tile|"
-             "radius=7 method=texture|radius=31 method=texture",
+             "dimensions=3d|radius=3 dimensions=3d|radius=7 dimensions=3d|radius=7 "
+             "method=direct|radius=7 method=running-sum|radius=7 method=separable|radius=7 "
+             "method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 "
+             "method=tile|radius=7 method=texture|radius=31 method=texture",
     STAGE_PARAMS(box_params, struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,
     .scratch_bytes = box_scratch_bytes,
     .map = box_map,
     .validity = VALIDITY_SAME,
-    .tolerance =
-        {.relative = 1e-6,
-         .why = "direct float sums round at most 16 times in a row (2^-24 each), those of fused in "
-                "3d up to 50 "
-                "times, which comes to 7.4e-7 where all values are equal; integers are exact"},
+    .tolerance = {.relative = 1e-6,
+                  .why = "direct float sums round at most 16 times in a row (2^-24 each), those of "
+                         "fused in 3d up to 50 times, which comes to 7.4e-7 where all values are "
+                         "equal; integers are exact"},
     .cuda = STAGE_CUDA(box_cuda),
 };

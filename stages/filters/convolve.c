@@ -301,8 +301,7 @@ static const struct param convolve_params[] = {
           .doc = "a kernel by name, or custom"),
     PARAM(struct convolve_params, weights, .unit = "", .optional = true,
           .doc = "the weights of a custom kernel, top row first: [[1, 0, -1], [2, 0, -2], [1, 0, "
-                 "-1]]; an odd number of "
-                 "rows and of columns, at most 31; one list is one row"),
+                 "-1]]; an odd number of rows and of columns, at most 31; one list is one row"),
     PARAM(struct convolve_params, border, .unit = "", .choices = ts_border_choices,
           .init.choice = BORDER_REFLECT, .doc = TS_BORDER_DOC),
     PARAM(struct convolve_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,
@@ -649,12 +648,9 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
 
 static const char convolve_doc[] =
     "`out[y][x] = 1/divisor * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2]`, slice "
-    "by slice: the "
-    "weights lie on the image as they are written, as in scipy.ndimage.correlate, cv2.filter2D and "
-    "the convolutions of "
-    "neural networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the "
-    "weights to get its "
-    "result.\n"
+    "by slice: the weights lie on the image as they are written, as in scipy.ndimage.correlate, "
+    "cv2.filter2D and the convolutions of neural networks. scipy.ndimage.convolve turns its kernel "
+    "by 180 degrees first: turn the weights to get its result.\n"
     "\n"
     "| kernel | weights | divisor |\n"
     "|---|---|---|\n"
@@ -673,23 +669,18 @@ static const char convolve_doc[] =
     "| sobel-x-5x5, sobel-y-5x5 | [1 4 6 4 1] across times [-1 -2 0 2 1] along the axis | 1 |\n"
     "\n"
     "A low-pass and its high-pass add up to the image. Slopes are per pixel and not divided by the "
-    "spacing: sobel "
-    "gives 8 times the slope per pixel, sobel-5x5 128 times.\n"
+    "spacing: sobel gives 8 times the slope per pixel, sobel-5x5 128 times.\n"
     "\n"
     "The result is f32: sums in double, rounded once. It keeps quantity and unit where the weights "
-    "sum to 1 (low-pass, "
-    "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under "
-    "weights of 0 do not "
-    "count, not even NaN.\n"
+    "sum to 1 (low-pass, gaussian, sharpen: an average of HU is in HU) and is an intensity "
+    "otherwise. Pixels under weights of 0 do not count, not even NaN.\n"
     "\n"
     "**Masked images.** An invalid pixel under the weights, such as a CT's padding, counts as the "
-    "value in the middle, "
-    "so that there is no edge towards the padding. An invalid pixel in the middle keeps its "
-    "value.\n"
+    "value in the middle, so that there is no edge towards the padding. An invalid pixel in the "
+    "middle keeps its value.\n"
     "\n"
     "**Cost.** One multiplication and addition per pixel and nonzero weight; where a kernel of at "
-    "least 10 whole "
-    "numbers is a column times a row, one per weight of these two.\n"
+    "least 10 whole numbers is a column times a row, one per weight of these two.\n"
     "\n"
     "**Source.** I. Sobel, G. Feldman, 1968; R. C. Gonzalez, R. E. Woods, Digital Image "
     "Processing, chapter 3.";
@@ -701,8 +692,7 @@ const struct stage convolve_stage = {
     .doc = convolve_doc,
     STAGE_TAKES_ALL,
     .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel="
-             "sobel-x|kernel=sobel-"
-             "magnitude",
+             "sobel-x|kernel=sobel-magnitude",
     STAGE_PARAMS(convolve_params, struct convolve_params),
     .resolve = convolve_resolve,
     .shape = convolve_shape,

@@ -52,8 +52,7 @@ static const struct choice method_choices[] = {
 static const struct param gaussian_params[] = {
     PARAM(struct gaussian_params, sigma, .unit = "", .required = true, .min = 0, .max = 1e6,
           .doc = "standard deviation of the Gaussian in `unit`: one number for all axes, or one "
-                 "for each, [x, y] in 2d "
-                 "and [x, y, z] in 3d; 0 leaves an axis as it is"),
+                 "for each, [x, y] in 2d and [x, y, z] in 3d; 0 leaves an axis as it is"),
     PARAM(struct gaussian_params, unit, .unit = "", .choices = unit_choices,
           .init.choice = GAUSSIAN_PIXEL, .doc = "the unit of `sigma`"),
     PARAM(struct gaussian_params, dimensions, .unit = "", .choices = dimension_choices,
@@ -149,8 +148,7 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
         if (!(params->truncate * line.sigma + 0.5 < GAUSSIAN_MAX_RADIUS + 1))
             return ts_param_error(context->set, "sigma", "sigma-radius", context->diag,
                                   "%g pixel along %s, cut off at %g times of it, is more than the "
-                                  "%d pixel on each side "
-                                  "that a window may have",
+                                  "%d pixel on each side that a window may have",
                                   line.sigma, ts_axis_name(of), params->truncate,
                                   GAUSSIAN_MAX_RADIUS);
     }
@@ -477,32 +475,24 @@ static enum ts_status gaussian_map(const struct stage_context *context, const st
 
 static const char gaussian_doc[] =
     "`out = sum of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x + i]`, with weights `exp(-k^2 / (2 "
-    "sigma^2))` for every "
-    "|k| <= floor(truncate * sigma + 1/2), divided by their sum: the mean of a neighborhood, in "
-    "which near pixels "
-    "count "
-    "most. It is scipy.ndimage.gaussian_filter with the same sigma, truncate and mode. In 2d, z "
-    "has no part in it.\n"
+    "sigma^2))` for every |k| <= floor(truncate * sigma + 1/2), divided by their sum: the mean of "
+    "a neighborhood, in which near pixels count most. It is scipy.ndimage.gaussian_filter with the "
+    "same sigma, truncate and mode. In 2d, z has no part in it.\n"
     "\n"
     "With `unit: mm` the spacing of each axis turns sigma into samples, so that a volume with "
-    "thick slices is smoothed "
-    "alike in all directions.\n"
+    "thick slices is smoothed alike in all directions.\n"
     "\n"
     "The result is f32. It keeps quantity and unit, because the weights sum to 1. A NaN or an "
-    "infinity shows in the "
-    "windows that contain it and nowhere else.\n"
+    "infinity shows in the windows that contain it and nowhere else.\n"
     "\n"
     "**Masked images.** Where pixels are invalid, such as a CT's padding, the weights of the valid "
-    "pixels of the "
-    "window are divided by their sum: F(valid * in) / F(valid), normalized convolution (H. "
-    "Knutsson, C.-F. Westin, "
-    "1993). A CUDA device makes these sums in double. An invalid pixel keeps its value.\n"
+    "pixels of the window are divided by their sum: F(valid * in) / F(valid), normalized "
+    "convolution (H. Knutsson, C.-F. Westin, 1993). A CUDA device makes these sums in double. An "
+    "invalid pixel keeps its value.\n"
     "\n"
     "**Exactness.** Weights are rounded to float, and sums are made in float. The error is at most "
-    "(radius + 3) 2^-24 "
-    "of "
-    "the largest magnitude for each axis, 2.0e-6 for sigma 2 in 3d; roundings up and down leave "
-    "about a tenth of it.\n"
+    "(radius + 3) 2^-24 of the largest magnitude for each axis, 2.0e-6 for sigma 2 in 3d; "
+    "roundings up and down leave about a tenth of it.\n"
     "\n"
     "**Cost.** For each axis and pixel, 2 radius + 1 multiplications and additions.\n"
     "\n"
@@ -515,8 +505,7 @@ const struct stage gaussian_stage = {
     .doc = gaussian_doc,
     STAGE_TAKES_ALL,
     .bench = "sigma=1|sigma=2|sigma=4|sigma=1 dimensions=3d|sigma=2 dimensions=3d|sigma=4 "
-             "dimensions=3d|sigma=16 "
-             "dimensions=3d",
+             "dimensions=3d|sigma=16 dimensions=3d",
     STAGE_PARAMS(gaussian_params, struct gaussian_params),
     .resolve = gaussian_resolve,
     .shape = gaussian_shape,
@@ -526,7 +515,6 @@ const struct stage gaussian_stage = {
     .validity = VALIDITY_SAME,
     .tolerance = {.relative = 2e-6,
                   .why = "sums in float: (radius + 3) 2^-24 for each axis is 2e-6 for sigma 2 in "
-                         "3d; larger windows have more "
-                         "roundings, which cancel more of each other"},
+                         "3d; larger windows have more roundings, which cancel more of each other"},
     .cuda = STAGE_CUDA(gaussian_cuda),
 };

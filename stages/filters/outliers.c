@@ -320,27 +320,21 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage outliers_stage = {
     .name = "outliers",
     .summary = "replace zingers, hot and dead pixels by the median of their neighborhood",
-    .doc = "With `m` the median of the `size` x `size` values around `x`: `x` becomes `m` where `x "
-           "- m >= threshold` "
-           "(kind `bright`), where `m - x >= threshold` (`dark`), or either (`both`); all else "
-           "stays as it is. The "
-           "differences are taken in double. Beyond the ends the window is reflected, `d c b a | a "
-           "b c d | d c b a`, "
-           "and a median is always one of the values.\n\n"
-           "The window lies in one projection, (z, detector), as that of `tomopy.remove_outlier` "
-           "on projections does; "
-           "the neighboring slices come along by themselves, and a single slice stands for its "
-           "neighbors. `plane: "
-           "sinogram` puts it in one sinogram, (view, detector), which needs no neighbors; there a "
-           "hot pixel is a "
-           "line, which stays: that is work for `ring`.\n\n"
-           "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither "
-           "replaced nor put in "
-           "place of a number; an infinite value is an outlier.\n\n"
-           "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
-           "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a "
-           "threshold that "
-           "noise reaches.",
+    .doc =
+        "With `m` the median of the `size` x `size` values around `x`: `x` becomes `m` where `x - "
+        "m >= threshold` (kind `bright`), where `m - x >= threshold` (`dark`), or either (`both`); "
+        "all else stays as it is. The differences are taken in double. Beyond the ends the window "
+        "is reflected, `d c b a | a b c d | d c b a`, and a median is always one of the values.\n\n"
+        "The window lies in one projection, (z, detector), as that of `tomopy.remove_outlier` on "
+        "projections does; the neighboring slices come along by themselves, and a single slice "
+        "stands for its neighbors. `plane: sinogram` puts it in one sinogram, (view, detector), "
+        "which needs no neighbors; there a hot pixel is a line, which stays: that is work for "
+        "`ring`.\n\n"
+        "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither "
+        "replaced nor put in place of a number; an infinite value is an outlier.\n\n"
+        "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
+        "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a "
+        "threshold that noise reaches.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(outliers_params, struct outliers_params),
     .resolve = resolve,
@@ -351,7 +345,6 @@ const struct stage outliers_stage = {
     .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(outliers_cuda),
     .bench = "threshold=500|threshold=500 plane=sinogram|threshold=500 size=5 "
-             "kind=both|threshold=500 size=9|"
-             "threshold=0 kind=both|threshold=0 kind=both size=5",
+             "kind=both|threshold=500 size=9|threshold=0 kind=both|threshold=0 kind=both size=5",
     .tolerance = {.why = "values are chosen, never computed"},
 };

@@ -210,8 +210,7 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
     const struct ts_axis *axis = &context->in.axes[1];
     ts_param_error(context->set, "gaps", "angles-missing", context->diag,
                    "no view lies between view %lld at %.6g and view %lld at %.6g degrees (modulo "
-                   "180): a gap of %.6g "
-                   "degrees, and at most %.6g were expected",
+                   "180): a gap of %.6g degrees, and at most %.6g were expected",
                    (long long)angles->before, ts_view_degree(axis, angles->before),
                    (long long)angles->after, ts_view_degree(axis, angles->after), angles->gap,
                    angles->usual);
@@ -240,8 +239,7 @@ static bool warn_of_range(const struct stage_context *context, const struct angl
     }
     ts_diag_warning(context->diag, &site,
                     "the views cover %.6g of 180 degrees: none lies between view %lld at %.6g and "
-                    "view %lld at %.6g "
-                    "degrees (modulo 180)",
+                    "view %lld at %.6g degrees (modulo 180)",
                     180 - angles->gap, (long long)angles->before,
                     ts_view_degree(axis, angles->before), (long long)angles->after,
                     ts_view_degree(axis, angles->after));
@@ -267,10 +265,8 @@ static enum ts_status check_repeated(const struct stage_context *context,
     if (angles->gap > widest_repeated && has_gaps(context)) {
         ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap,
                       usual);
-        return ts_diag_hint(
-            context->diag,
-            "the unit or the range of the angles may be wrong; where these are right, "
-            "gaps: accept takes them");
+        return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; "
+                                           "where these are right, gaps: accept takes them");
     }
     ts_diag_warning(context->diag, &site, message, n, directions, angles->gap, usual);
     ts_diag_hint(

@@ -45,8 +45,7 @@ static const struct param crop_params[] = {
           .doc = "the same of the pixels below this value; with `above`, of those between the two"),
     PARAM(struct crop_params, mask, .optional = true,
           .doc = "the same of the pixels where this image of the same shape is not 0; with `above` "
-                 "or `below`, of those "
-                 "that both choose; absent: all"),
+                 "or `below`, of those that both choose; absent: all"),
     PARAM(
         struct crop_params, margin, .unit = "", .min = 0, .max = 1e9, .init.r = 0,
         .doc =
@@ -198,10 +197,8 @@ static enum ts_status search_found(struct param_set *set, const struct stage_con
                        : ts_param_given(set, "above") ? "above"
                                                       : "below",
                        "crop-empty", context->diag, "chooses no pixel, so that there is no box");
-        return ts_diag_hint(
-            context->diag,
-            "`statistics` in place of `crop` tells the range of the values; x, y and z "
-            "give a box by hand");
+        return ts_diag_hint(context->diag, "`statistics` in place of `crop` tells the range of the "
+                                           "values; x, y and z give a box by hand");
     }
     for (int d = 0; d < 3; d++) {
         const struct ts_axis *axis = &context->in.axes[d];
@@ -285,28 +282,21 @@ const struct stage crop_stage = {
     .name = "crop",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "a box of a volume, by indices or by positions in mm",
-    .doc = "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` "
-           "as in NumPy, or with "
-           "`unit: mm` positions along the axes as the output file has them, where a pixel stays "
-           "if its center "
-           "lies within: of a CT, x begins at 0 and rises, and y begins at 0 and falls. Origin and "
-           "positions follow, "
-           "so that every pixel stays where it was in the patient. Slices outside "
-           "the range of z are not read.\n\n"
-           "With `above`, `below` or `mask` the smallest box of a region is found, widened by "
-           "`margin`: `crop: {above: "
-           "-500, margin: 10, unit: mm}` cuts the air around a patient away. Axes whose ranges are "
-           "given keep these. The "
-           "size of the result is then in the pixels: `run` finds the box first, by a pass of "
-           "`bounds` over the output "
-           "of the stages before, and plans with it; the ranges that it found are recorded with "
-           "the result, and that "
-           "chain cuts the same box without looking. `check` reads no pixels, and plans with the "
-           "largest box. NaN and "
-           "invalid pixels belong to no region; an empty one is refused.\n\n"
-           "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the "
-           "input their slices. A "
-           "box along views would leave angles out without a word.",
+    .doc =
+        "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as "
+        "in NumPy, or with `unit: mm` positions along the axes as the output file has them, where "
+        "a pixel stays if its center lies within: of a CT, x begins at 0 and rises, and y begins "
+        "at 0 and falls. Origin and positions follow, so that every pixel stays where it was in "
+        "the patient. Slices outside the range of z are not read.\n\n"
+        "With `above`, `below` or `mask` the smallest box of a region is found, widened by "
+        "`margin`: `crop: {above: -500, margin: 10, unit: mm}` cuts the air around a patient away. "
+        "Axes whose ranges are given keep these. The size of the result is then in the pixels: "
+        "`run` finds the box first, by a pass of `bounds` over the output of the stages before, "
+        "and plans with it; the ranges that it found are recorded with the result, and that chain "
+        "cuts the same box without looking. `check` reads no pixels, and plans with the largest "
+        "box. NaN and invalid pixels belong to no region; an empty one is refused.\n\n"
+        "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the "
+        "input their slices. A box along views would leave angles out without a word.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

@@ -14,10 +14,11 @@
 #include "core/vector3.h"
 
 static const struct param reorient_params[] = {
-    PARAM(struct reorient_params, to, .unit = "", .required = true,
-          .doc = "three letters, to which side x, y and z rise: R or L (right, left), A or P "
-                 "(anterior, posterior), S or "
-                 "I (superior, inferior), in any order: RAS, LPS, LAS, PIR"),
+    PARAM(
+        struct reorient_params, to, .unit = "", .required = true,
+        .doc =
+            "three letters, to which side x, y and z rise: R or L (right, left), A or P (anterior, "
+            "posterior), S or I (superior, inferior), in any order: RAS, LPS, LAS, PIR"),
 };
 
 STAGE_PARAMS_OF(reorient_params)
@@ -115,8 +116,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (moves.from[0] != 0 && ts_image_lean_degree(in) > TS_UPRIGHT_DEGREE) {
         ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
                       "its slices lie askew over each other, by %.3g mm from the first to the "
-                      "last, and '%s' makes other "
-                      "slices, whose axes would not be at right angles",
+                      "last, and '%s' makes other slices, whose axes would not be at right angles",
                       shear_mm(in), to);
         return ts_diag_hint(context->diag,
                             "`unshear` before it; orders of axes that keep the slices need none");
@@ -125,8 +125,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (moves.from[0] != 0 && shear_mm(in) > 0.01 * fmin(in->axes[1].spacing, in->axes[2].spacing))
         ts_diag_warning(context->diag, &site,
                         "its slices lean %.2g degrees and count as upright: '%s' makes other "
-                        "slices of them, whose "
-                        "pixels have positions that are off by up to %.3g mm",
+                        "slices of them, whose pixels have positions that are off by up to %.3g mm",
                         ts_image_lean_degree(in), to, shear_mm(in));
     for (int d = 0; d < 3; d++)
         if (moves.sign[d] < 0 && in->axes[moves.from[d]].positions)
@@ -166,25 +165,19 @@ const struct stage reorient_stage = {
     .name = "reorient",
     .summary = "exchange and reverse axes, so that x, y and z rise to named sides of the patient",
     .doc = "`to: RAS` makes x rise to the patient's right, y to the front (anterior) and z to the "
-           "head (superior); "
-           "`LPS` is DICOM's own. The letters are those of nibabel's `aff2axcodes` and of NIfTI: "
-           "the sides to which the "
-           "axes rise, x first. Tools that name the sides from which they rise, as ITK does, call "
-           "RAS `LPI`.\n\n"
+           "head (superior); `LPS` is DICOM's own. The letters are those of nibabel's "
+           "`aff2axcodes` and of NIfTI: the sides to which the axes rise, x first. Tools that name "
+           "the sides from which they rise, as ITK does, call RAS `LPI`.\n\n"
            "Values are moved and never changed, and origin, directions and the step from slice to "
-           "slice follow, so that "
-           "every pixel keeps its position in the patient exactly. A volume that lies obliquely "
-           "stays oblique: its axes "
-           "become those nearest to the letters. An axis that is reversed has its positions "
-           "negated. Orders such as RAS "
-           "of a common CT, or LAS, whose directions are left-handed, are stored as they are.\n\n"
+           "slice follow, so that every pixel keeps its position in the patient exactly. A volume "
+           "that lies obliquely stays oblique: its axes become those nearest to the letters. An "
+           "axis that is reversed has its positions negated. Orders such as RAS of a common CT, or "
+           "LAS, whose directions are left-handed, are stored as they are.\n\n"
            "An order that makes other slices needs the whole volume in memory, or reads it anew "
-           "for every slab. It is "
-           "refused for slices whose step leans more than 0.05 degrees off their normal (a tilted "
-           "gantry): do "
-           "`unshear` before it. Slices that lean less count as upright, and a warning says by how "
-           "much positions are "
-           "then off where that is more than a hundredth of a pixel.",
+           "for every slab. It is refused for slices whose step leans more than 0.05 degrees off "
+           "their normal (a tilted gantry): do `unshear` before it. Slices that lean less count as "
+           "upright, and a warning says by how much positions are then off where that is more than "
+           "a hundredth of a pixel.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

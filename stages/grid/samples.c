@@ -54,8 +54,7 @@ const struct choice ts_interpolation_choices[] = {
     {"linear", INTERPOLATION_LINEAR, "linear along each axis, from 8 samples in all"},
     {"cubic", INTERPOLATION_CUBIC,
      "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; "
-     "sharper, and may overshoot "
-     "at edges"},
+     "sharper, and may overshoot at edges"},
     {NULL, 0, NULL},
 };
 

@@ -117,27 +117,16 @@ const struct stage unshear_stage = {
     .name = "unshear",
     .summary = "slices of a tilted gantry, shifted so that they lie straight over each other",
     .doc = "With a tilted gantry each slice lies shifted against the one before it: the step from "
-           "slice to slice is not "
-           "along "
-           "their normal. Every slice is shifted back within its plane, by a part of a pixel where "
-           "needed. The output's "
-           "pixels have the input's spacing and stand over those of the first slice; it has as "
-           "many more rows and columns "
-           "as "
-           "hold all slices, and where a slice does not reach stands `outside`. Its slices are as "
-           "far apart as the "
-           "input's "
-           "planes are along their normal. Nothing is lost, and no value is made from two slices; "
-           "a gantry that was "
-           "tilted "
-           "about x moves pixels along y alone.\n\n"
+           "slice to slice is not along their normal. Every slice is shifted back within its "
+           "plane, by a part of a pixel where needed. The output's pixels have the input's spacing "
+           "and stand over those of the first slice; it has as many more rows and columns as hold "
+           "all slices, and where a slice does not reach stands `outside`. Its slices are as far "
+           "apart as the input's planes are along their normal. Nothing is lost, and no value is "
+           "made from two slices; a gantry that was tilted about x moves pixels along y alone.\n\n"
            "Rules of interpolation, rounding, NaN and invalid pixels are those of `resample`. A "
-           "volume whose last slice "
-           "is shifted by "
-           "less "
-           "than a thousandth of a pixel is copied as it is. Sheared volumes need not be "
-           "straightened for `resample` with "
-           "`like`, which places them as they lie.",
+           "volume whose last slice is shifted by less than a thousandth of a pixel is copied as "
+           "it is. Sheared volumes need not be straightened for `resample` with `like`, which "
+           "places them as they lie.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
@@ -149,8 +138,9 @@ const struct stage unshear_stage = {
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(unshear_cuda),
     .bench = "|interpolation=cubic",
-    .tolerance = {.relative = 1e-6,
-                  .why = "float sums along two axes at most, of cubic weights, whose magnitudes "
-                         "sum to 1.25 at most: 10 "
-                         "roundings of 2^-24; integers are off by the rounding of the sum besides"},
+    .tolerance =
+        {.relative = 1e-6,
+         .why =
+             "float sums along two axes at most, of cubic weights, whose magnitudes sum to 1.25 at "
+             "most: 10 roundings of 2^-24; integers are off by the rounding of the sum besides"},
 };

@@ -353,41 +353,32 @@ static const struct stage_reduction reduction = {
 const struct stage compare_stage = {
     .name = "compare",
     .summary = "largest difference, RMS, PSNR and SSIM against a reference image",
-    .doc = "Measures the image against another one of the same shape, spacing and unit, and passes "
-           "it through unchanged. "
-           "With a reconstruction as the image and what was projected as the reference, a chain is "
-           "a whole study:\n\n"
-           "    stages:\n"
-           "      - to_attenuation: {water: 0.0206, name: truth}\n"
-           "      - radon: {views: 720}\n"
-           "      - noise: {photons: 100000}\n"
-           "      - fbp: {rows: 512, columns: 512}\n"
-           "      - compare: {reference: truth, data_range: 0.04}\n\n"
-           "The tables hold each number for the volume, and with `slice_` before its name for "
-           "every slice. `data_range` "
-           "is `R`, `d` the difference:\n\n"
-           "- `max_difference`: `max |d|`; `rms_difference`: `sqrt(mean d^2)`; "
-           "`relative_difference`: `sqrt(sum d^2 / sum "
-           "reference^2)`, skimage's `normalized_root_mse`\n"
-           "- `psnr`: `10 log10(R^2 / mean d^2)`, infinite for equal images\n"
-           "- `ssim`: `(2 ma mb + C1)(2 cab + C2) / ((ma^2 + mb^2 + C1)(va + vb + C2))` with means "
-           "m, variances v and the "
-           "covariance c of a window, `C1 = (0.01 R)^2`, `C2 = (0.03 R)^2` (Z. Wang et al., IEEE "
-           "Trans. Image Process. "
-           "13, 2004), averaged over all windows that lie within their slice. Variances are those "
-           "of a sample. These are "
-           "the defaults of `skimage.metrics.structural_similarity`, and its "
-           "`gaussian_weights=True` with `window: "
-           "gaussian`, slice by slice; the number of the volume is the mean over the windows of "
-           "all slices. NaN where "
-           "slices are smaller than the window\n\n"
-           "Pixels where either image is NaN, infinite or, as the padding of a CT, invalid take no "
-           "part, nor do windows "
-           "with such a pixel; `not_compared` counts them. Everything is computed in double. Sums "
-           "are taken in an order "
-           "that neither slabs nor threads "
-           "change.\n\n"
-           "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
+    .doc =
+        "Measures the image against another one of the same shape, spacing and unit, and passes it "
+        "through unchanged. With a reconstruction as the image and what was projected as the "
+        "reference, a chain is a whole study:\n\n"
+        "    stages:\n"
+        "      - to_attenuation: {water: 0.0206, name: truth}\n"
+        "      - radon: {views: 720}\n"
+        "      - noise: {photons: 100000}\n"
+        "      - fbp: {rows: 512, columns: 512}\n"
+        "      - compare: {reference: truth, data_range: 0.04}\n\n"
+        "The tables hold each number for the volume, and with `slice_` before its name for every "
+        "slice. `data_range` is `R`, `d` the difference:\n\n"
+        "- `max_difference`: `max |d|`; `rms_difference`: `sqrt(mean d^2)`; `relative_difference`: "
+        "`sqrt(sum d^2 / sum reference^2)`, skimage's `normalized_root_mse`\n"
+        "- `psnr`: `10 log10(R^2 / mean d^2)`, infinite for equal images\n"
+        "- `ssim`: `(2 ma mb + C1)(2 cab + C2) / ((ma^2 + mb^2 + C1)(va + vb + C2))` with means m, "
+        "variances v and the covariance c of a window, `C1 = (0.01 R)^2`, `C2 = (0.03 R)^2` (Z. "
+        "Wang et al., IEEE Trans. Image Process. 13, 2004), averaged over all windows that lie "
+        "within their slice. Variances are those of a sample. These are the defaults of "
+        "`skimage.metrics.structural_similarity`, and its `gaussian_weights=True` with `window: "
+        "gaussian`, slice by slice; the number of the volume is the mean over the windows of all "
+        "slices. NaN where slices are smaller than the window\n\n"
+        "Pixels where either image is NaN, infinite or, as the padding of a CT, invalid take no "
+        "part, nor do windows with such a pixel; `not_compared` counts them. Everything is "
+        "computed in double. Sums are taken in an order that neither slabs nor threads change.\n\n"
+        "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(compare_params, struct compare_params),
     .resolve = resolve,
@@ -398,6 +389,5 @@ const struct stage compare_stage = {
     .bench = "reference=itself data_range=4000|reference=itself data_range=4000 window=gaussian",
     .tolerance = {.relative = 1e-9,
                   .why = "order of sums in double; a variance is a difference of squares, which "
-                         "costs 1e-16 (value / "
-                         "(0.03 data_range))^2"},
+                         "costs 1e-16 (value / (0.03 data_range))^2"},
 };

@@ -135,10 +135,9 @@ static const struct choice method_choices[] = {
      "share of values that are v or below, as f32 in [0, 1] (skimage.exposure.equalize_hist)"},
     {"opencv", EQUALIZE_OPENCV,
      "round((below(v) - c0) * (levels - 1) / (n - c0)) in the image's own 8- or 16-bit type, "
-     "levels 256 or 65536, c0 "
-     "the count of the lowest value (cv::equalizeHist; signed types start at their lowest value): "
-     "of 256 levels in "
-     "single precision as OpenCV does, of 65536 exactly with ties to even"},
+     "levels 256 or 65536, c0 the count of the lowest value (cv::equalizeHist; signed types start "
+     "at their lowest value): of 256 levels in single precision as OpenCV does, of 65536 exactly "
+     "with ties to even"},
     {NULL, 0, NULL},
 };
 
@@ -148,15 +147,14 @@ static const struct param equalize_params[] = {
     PARAM(struct equalize_params, bins, .min = 2, .max = MAX_BINS,
           .derived =
               "the number of values of an 8- or 16-bit type; else 256, or 65536 with `reference`",
-          .doc = "bins between the smallest and the largest value of floats, and of 32-bit "
-                 "integers that span more than "
-                 "65,536 values; other integers are counted value by value"),
+          .doc =
+              "bins between the smallest and the largest value of floats, and of 32-bit integers "
+              "that span more than 65,536 values; other integers are counted value by value"),
     PARAM(struct equalize_params, scope, .choices = ts_scope_series_choices,
           .init.choice = SCOPE_VOLUME, .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct equalize_params, reference, .optional = true,
           .doc = "an image whose histogram (of all its slices) the result shall have, in its "
-                 "values and unit "
-                 "(skimage.exposure.match_histograms); absent: none"),
+                 "values and unit (skimage.exposure.match_histograms); absent: none"),
     MASK_PARAM(struct equalize_params),
 };
 
@@ -544,47 +542,32 @@ const struct stage equalize_stage = {
     .traits = TRAIT_MAPS_BY_SHARES,
     .summary = "histogram equalization, or matching to the histogram of another image",
     .doc = "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default "
-           "follows "
-           "`skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, signed HU "
-           "included: the result is "
-           "an intensity, no longer HU. 8- and 16-bit integers are ranked by all their values, "
-           "exactly, and so are 32-bit "
-           "integers that span at most 65,536 values: the same values give the same result in "
-           "every integer type. "
-           "Floats and 32-bit integers that span more are ranked by `bins` bins between their "
-           "smallest and largest "
-           "finite value, linear between the middles of the bins. `method: opencv` keeps the type "
-           "and gives the bytes of "
-           "`cv::equalizeHist` for u8.\n\n"
+           "follows `skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, "
+           "signed HU included: the result is an intensity, no longer HU. 8- and 16-bit integers "
+           "are ranked by all their values, exactly, and so are 32-bit integers that span at most "
+           "65,536 values: the same values give the same result in every integer type. Floats and "
+           "32-bit integers that span more are ranked by `bins` bins between their smallest and "
+           "largest finite value, linear between the middles of the bins. `method: opencv` keeps "
+           "the type and gives the bytes of `cv::equalizeHist` for u8.\n\n"
            "With `reference` the image gets the reference's histogram: `out = R^-1(F(v))`, linear "
-           "between the "
-           "reference's values, f32, in the reference's unit and quantity "
-           "(`skimage.exposure.match_histograms`). It "
-           "is exact where both are integers that are counted value by value. A value counted in a "
-           "bin has the rank of "
-           "the bin's last value: exact too where no bin holds two different values (16-bit values "
-           "times one slope, "
+           "between the reference's values, f32, in the reference's unit and quantity "
+           "(`skimage.exposure.match_histograms`). It is exact where both are integers that are "
+           "counted value by value. A value counted in a bin has the rank of the bin's last value: "
+           "exact too where no bin holds two different values (16-bit values times one slope, "
            "say); else the rank is too high by at most the share of the bin's other values. That "
-           "is a bound on the "
-           "rank, not on the result: where the reference's values are sparse, a small difference "
-           "of rank moves the "
-           "result as far as its neighboring values lie apart. Values of a reference counted in "
-           "bins are taken "
-           "in the middles of its bins, half a bin's width off at most, with the share up to the "
-           "bin's end.\n\n"
+           "is a bound on the rank, not on the result: where the reference's values are sparse, a "
+           "small difference of rank moves the result as far as its neighboring values lie apart. "
+           "Values of a reference counted in bins are taken in the middles of its bins, half a "
+           "bin's width off at most, with the share up to the bin's end.\n\n"
            "NaN stays NaN and counts nowhere; infinite values take the values of the ends. Invalid "
-           "pixels, such as a "
-           "CT's padding, and those that `mask` leaves out count nowhere and are mapped all the "
-           "same: a value beyond "
-           "those "
-           "that count as the nearest of them. Where no pixel of the volume or slice counts, the "
-           "result is 0.\n\n"
+           "pixels, such as a CT's padding, and those that `mask` leaves out count nowhere and are "
+           "mapped all the same: a value beyond those that count as the nearest of them. Where no "
+           "pixel of the volume or slice counts, the result is 0.\n\n"
            "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and "
            "floats), one to map.",
     STAGE_TAKES_ALL,
     .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage "
-             "scope=slice|method=skimage "
-             "reference=itself",
+             "scope=slice|method=skimage reference=itself",
     STAGE_PARAMS(equalize_params, struct equalize_params),
     .resolve = resolve,
     .shape = shape,

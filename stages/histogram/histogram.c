@@ -191,10 +191,8 @@ static int histogram_tables(const struct stage_context *context,
         [TABLE_DISTANCES] = {"distances",
                              "total variation and Kolmogorov-Smirnov distance to the reference, as "
                              "shares; values outside the range count at its nearer end"},
-        [TABLE_WASSERSTEIN] =
-            {"wasserstein",
-             "1-Wasserstein distance to the reference, in values; values outside the "
-             "range count at its nearer end"},
+        [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; "
+                                              "values outside the range count at its nearer end"},
         [TABLE_LABEL_COUNTS] = {"label_counts", "values under each label in each bin"},
         [TABLE_LABEL_UNDERFLOW] = {"label_underflow",
                                    "values under each label below the first edge"},
@@ -203,8 +201,8 @@ static int histogram_tables(const struct stage_context *context,
         [TABLE_OTHER_COUNTS] = {"other_counts",
                                 "values in each bin whose label is not one of 0 to n_labels - 1"},
         [TABLE_OTHER_OUTSIDE] =
-            {"other_outside", "values with such a label below the first edge, above the last one, "
-                              "and not numbers"},
+            {"other_outside",
+             "values with such a label below the first edge, above the last one, and not numbers"},
     };
     const struct histogram_params *params = context->params;
     const bool reference = context->references[HISTOGRAM_REFERENCE - 1] != NULL;
@@ -282,35 +280,29 @@ static const struct choice method_choices[] = {
      "CUDA: atomic adds to one table in global memory; CPU: one table, a pixel at a time", 0},
     {"sub-histogram", HISTOGRAM_SUB,
      "CUDA: a table in global memory for every strip of columns, which one block goes down; CPU: a "
-     "table for every "
-     "strip of 512 columns, which a thread goes down; then their sum",
+     "table for every strip of 512 columns, which a thread goes down; then their sum",
      0},
     {"shared", HISTOGRAM_SHARED,
      "CUDA: a table in shared memory for every part of the image; CPU: a table that stays in the "
-     "cache for every part "
-     "of 65,536 pixels; then their sum",
+     "cache for every part of 65,536 pixels; then their sum",
      0},
     {"occupancy", HISTOGRAM_OCCUPANCY,
      "CUDA: as shared, but with as many blocks as the device holds at once, whose threads take "
-     "several rows; CPU: one "
-     "table for a thread, which takes four rows at a time",
+     "several rows; CPU: one table for a thread, which takes four rows at a time",
      0},
     {"warp-tagged", HISTOGRAM_WARP_TAGGED,
      "a few tables for every warp, written without atomics: counts carry the lane's number in "
-     "their top 5 bits, and a "
-     "lane "
-     "whose number did not stay tries again (Podlozhnyuk 2007)",
+     "their top 5 bits, and a lane whose number did not stay tries again (Podlozhnyuk 2007)",
      ON_CUDA},
     {"lane-private", HISTOGRAM_LANE_PRIVATE,
      "CUDA: a table in shared memory for every lane of a warp, without bank conflicts; CPU: "
-     "neighboring pixels have "
-     "tables of their own, of which there are eight for 8 bits, two for 16, and four for bins",
+     "neighboring pixels have tables of their own, of which there are eight for 8 bits, two for "
+     "16, and four for bins",
      0},
     {"sampled", HISTOGRAM_SAMPLED,
      "16-bit integers only. CUDA: a table for the range that a sample spans, in copies for the "
-     "lanes, or packed 16-bit "
-     "counts of all values; CPU: a table for the range of each 65,536 pixels, in as many copies as "
-     "a sample calls for",
+     "lanes, or packed 16-bit counts of all values; CPU: a table for the range of each 65,536 "
+     "pixels, in as many copies as a sample calls for",
      0},
     {NULL, 0, NULL, 0},
 };
@@ -334,8 +326,7 @@ static const struct param histogram_params[] = {
                  "`limits` decides"),
     PARAM(struct histogram_params, limits, .choices = ts_limits_choices, .init.choice = LIMITS_DATA,
           .doc = "where the outer edges come from without `range`; with dtype the upper edge is "
-                 "the highest value + 1, "
-                 "so that every bin holds equally many values"),
+                 "the highest value + 1, so that every bin holds equally many values"),
     PARAM(struct histogram_params, scope, .choices = ts_scope_series_choices,
           .init.choice = SCOPE_VOLUME, .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
@@ -343,8 +334,7 @@ static const struct param histogram_params[] = {
     PARAM(struct histogram_params, merge, .choices = merge_choices,
           .init.choice = HISTOGRAM_MERGE_AUTO,
           .doc = "how the tables of blocks, warps or strips become one, with the methods that have "
-                 "such; all give the "
-                 "same counts"),
+                 "such; all give the same counts"),
     PARAM(struct histogram_params, reference, .optional = true,
           .doc = "an image whose histogram is taken in the same bins, and the distances to it; "
                  "absent: none"),
@@ -353,8 +343,8 @@ static const struct param histogram_params[] = {
                  "label; absent: none"),
     PARAM(struct histogram_params, n_labels, .min = 1, .max = MAX_LABELS, .init.i = 256,
           .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are "
-                 "counted together; "
-                 "(n_labels + 1) (bins + 3) counts, at most 536870912, are held in memory"),
+                 "counted together; (n_labels + 1) (bins + 3) counts, at most 536870912, are held "
+                 "in memory"),
     MASK_PARAM(struct histogram_params),
 };
 
@@ -462,8 +452,7 @@ static enum ts_status check_labels(const struct stage_context *context,
     if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
         ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
                        "%lld labels with %lld bins each make more than %d counts, bins for other "
-                       "labels and for values "
-                       "outside of the range counted in",
+                       "labels and for values outside of the range counted in",
                        (long long)params->n_labels, (long long)params->bins, LABEL_COUNTS_MOST);
         return ts_diag_hint(context->diag, "use fewer bins");
     }
@@ -736,47 +725,33 @@ const struct stage histogram_stage = {
     .name = "histogram",
     .summary = "count values in bins of equal width; the image passes on",
     .doc = "`counts[i]` is the number of values with `edge[i] <= v < edge[i+1]`, `edge[i] = low + "
-           "i*(high - low)/bins` in "
-           "double precision; the last bin is closed and holds `v == high` (the rule of "
-           "`numpy.histogram`, and its "
-           "default range). Values below, above and NaN are counted apart, so that all counts add "
-           "up to the number of "
-           "values. Invalid pixels, such as a CT's padding, and those that `mask` leaves out count "
-           "nowhere. 8- and 16-bit "
+           "i*(high - low)/bins` in double precision; the last bin is closed and holds `v == high` "
+           "(the rule of `numpy.histogram`, and its default range). Values below, above and NaN "
+           "are counted apart, so that all counts add up to the number of values. Invalid pixels, "
+           "such as a CT's padding, and those that `mask` leaves out count nowhere. 8- and 16-bit "
            "integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
            "those counts.\n\n"
            "With `reference` the reference's values are counted in the same bins, and three "
-           "distances of the two "
-           "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and "
-           "1-Wasserstein "
-           "(`wasserstein`, the earth mover's, in values of the image). All numbers have a part in "
-           "them: those below or "
-           "above "
-           "`range` count at its nearer end, and only NaN does not.\n\n"
+           "distances of the two distributions are written: total variation and Kolmogorov-Smirnov "
+           "(`distances`), and 1-Wasserstein (`wasserstein`, the earth mover's, in values of the "
+           "image). All numbers have a part in them: those below or above `range` count at its "
+           "nearer end, and only NaN does not.\n\n"
            "With `labels`, an image of integers of the same shape, the values under each label are "
-           "counted in the same "
-           "bins "
-           "as well: `label_counts` (label, bin), with the values outside the range beside it. "
-           "Values under a label that "
-           "is negative, or `n_labels` or more, are in `other_counts`; nothing is dropped, and the "
-           "rows add up to "
-           "`counts`.\n\n"
+           "counted in the same bins as well: `label_counts` (label, bin), with the values outside "
+           "the range beside it. Values under a label that is negative, or `n_labels` or more, are "
+           "in `other_counts`; nothing is dropped, and the rows add up to `counts`.\n\n"
            "`method` chooses how values are counted. On a CUDA device tables that do not fit into "
-           "shared memory are "
-           "counted in several passes, each over its share of the bins, and 8- and 16-bit integers "
-           "are counted value by "
-           "value within `range` where it is given.\n\n"
+           "shared memory are counted in several passes, each over its share of the bins, and 8- "
+           "and 16-bit integers are counted value by value within `range` where it is given.\n\n"
            "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels "
            "without `range`.",
     STAGE_TAKES_ALL,
     .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 "
-             "range=0,4096|"
-             "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=65536 "
-             "limits=dtype scope=slice|"
-             "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
-             "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 "
-             "range=0,4096 method=*|"
-             "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
+             "range=0,4096|bins=256 limits=dtype scope=slice|bins=4096 limits=dtype "
+             "scope=slice|bins=65536 limits=dtype scope=slice|bins=4096 range=0,4096 "
+             "scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|bins=4096 range=0,4096 "
+             "reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 "
+             "method=*|bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
     STAGE_PARAMS(histogram_params, struct histogram_params),
     .resolve = resolve,
     .streams_with_input = streams_with_input,

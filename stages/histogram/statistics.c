@@ -148,9 +148,7 @@ static int statistics_tables(const struct stage_context *context,
         [TABLE_DEVIATION] = {"standard_deviation", "square root of the variance", true},
         [TABLE_LOG_PRODUCT] =
             {"log_product",
-             "natural logarithm of the absolute product of the values that are not "
-             "zero",
-             false},
+             "natural logarithm of the absolute product of the values that are not zero", false},
         [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
         [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
         [TABLE_IMMERKAER] = {"noise_immerkaer",
@@ -201,8 +199,7 @@ static const struct param statistics_params[] = {
     PARAM(struct statistics_params, method, .choices = ts_reduction_choices,
           .init.choice = REDUCTION_AUTO,
           .doc = "how the sums and products of a slice of 32-bit integers or floats are joined; 8- "
-                 "and 16-bit integers "
-                 "follow from the counts of their values"),
+                 "and 16-bit integers follow from the counts of their values"),
     PARAM(struct statistics_params, percentile_method, .choices = ts_percentile_choices,
           .init.choice = PERCENTILE_AUTO,
           .doc = "how percentiles of 32-bit integers and floats are found"),
@@ -217,8 +214,7 @@ static const struct param statistics_params[] = {
     PARAM(struct statistics_params, n_labels, .min = 1, .max = STATISTICS_MOST_LABELS,
           .init.i = 256,
           .doc = "labels 0 to n_labels - 1 have a row each, of which 0 is mostly the background; "
-                 "of `other_labels` only "
-                 "the pixels are counted"),
+                 "of `other_labels` only the pixels are counted"),
 };
 
 static bool by_value(const struct stage_context *context)
@@ -600,57 +596,39 @@ static const struct stage_reduction reduction = {
 const struct stage statistics_stage = {
     .name = "statistics",
     .summary = "count, range, sum, mean, variance, product and percentiles; the image passes on",
-    .doc = "Numbers of the finite values; NaN and infinite values are counted apart. Invalid "
-           "pixels, such as a CT's "
-           "padding, and those that `mask` leaves out are in the table `left_out` and nowhere "
-           "else. The variance is "
-           "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) "
-           "and is given as the "
-           "natural logarithm of its absolute value and its sign, since the product itself fits no "
-           "number. "
-           "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are "
-           "exact: rank "
-           "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
-           "With `labels`, an image of integers of the same shape, every number is a row of "
-           "(label): of the values under "
-           "labels 0 to n_labels - 1, where 0 is the background of most segmentations, and row i "
-           "belongs to label i. "
-           "Pixels under any other label are counted in `other_labels`. There are no products of "
-           "labels. Sums and squares "
-           "are exact integers in every type, so that equal images give equal bytes on the CPU and "
-           "on a CUDA device.\n\n"
-           "Sums of integers are exact and rounded once. Floats are summed in double, slice by "
-           "slice, and the slices "
-           "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give "
-           "equal bytes.\n\n"
-           "`noise` adds estimates of the standard deviation of white Gaussian noise, both from "
-           "the second differences R "
-           "of each slice along x and y (mask 1, -2, 1 each way), which leave constants and planes "
-           "at 0. "
-           "`noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the pixels with eight neighbors "
-           "(J. Immerkaer, 1996). "
-           "`noise_wavelet` is the median of the sizes of the diagonal coefficients of the wavelet "
-           "db2 that are not 0, "
-           "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
-           "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that "
-           "rounding hides there; "
-           "with scope volume the coefficients of all slices are taken together. Edges raise the "
-           "mean more than the "
-           "median. What a NaN, an infinity, an invalid pixel or one that `mask` leaves out "
-           "touches is left out: 3 x 3 "
-           "pixels of an R, 4 x 4 of a coefficient. NaN means that nothing was left. Coefficients "
-           "are rounded to f32 "
-           "before "
-           "they are ranked, so that `noise_wavelet` is right to 6e-8 of itself.\n\n"
-           "Minima, maxima and counts are the same in any order. One pass keeps the variance to "
-           "1e-12 of itself: each "
-           "run of values is summed as differences from a value near its own mean.\n\n"
-           "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for "
-           "noise_wavelet; where pixels "
-           "are "
-           "left out the passes of `noise` come behind the others; with `labels` and percentiles "
-           "two passes for 16 bits, "
-           "three for 32.",
+    .doc =
+        "Numbers of the finite values; NaN and infinite values are counted apart. Invalid pixels, "
+        "such as a CT's padding, and those that `mask` leaves out are in the table `left_out` and "
+        "nowhere else. The variance is `sum((v - mean)^2)/(count - ddof)`. The product leaves "
+        "zeros out (they are counted) and is given as the natural logarithm of its absolute value "
+        "and its sign, since the product itself fits no number. Percentiles follow the rule "
+        "`linear`, the default of `numpy.percentile`, and are exact: rank `(count - 1)*q/100`, "
+        "linear between neighbors in rank.\n\n"
+        "With `labels`, an image of integers of the same shape, every number is a row of (label): "
+        "of the values under labels 0 to n_labels - 1, where 0 is the background of most "
+        "segmentations, and row i belongs to label i. Pixels under any other label are counted in "
+        "`other_labels`. There are no products of labels. Sums and squares are exact integers in "
+        "every type, so that equal images give equal bytes on the CPU and on a CUDA device.\n\n"
+        "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, "
+        "and the slices are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal "
+        "images give equal bytes.\n\n"
+        "`noise` adds estimates of the standard deviation of white Gaussian noise, both from the "
+        "second differences R of each slice along x and y (mask 1, -2, 1 each way), which leave "
+        "constants and planes at 0. `noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the "
+        "pixels with eight neighbors (J. Immerkaer, 1996). `noise_wavelet` is the median of the "
+        "sizes of the diagonal coefficients of the wavelet db2 that are not 0, divided by 0.6745 "
+        "(D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
+        "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that "
+        "rounding hides there; with scope volume the coefficients of all slices are taken "
+        "together. Edges raise the mean more than the median. What a NaN, an infinity, an invalid "
+        "pixel or one that `mask` leaves out touches is left out: 3 x 3 pixels of an R, 4 x 4 of a "
+        "coefficient. NaN means that nothing was left. Coefficients are rounded to f32 before they "
+        "are ranked, so that `noise_wavelet` is right to 6e-8 of itself.\n\n"
+        "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 "
+        "of itself: each run of values is summed as differences from a value near its own mean.\n\n"
+        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for "
+        "noise_wavelet; where pixels are left out the passes of `noise` come behind the others; "
+        "with `labels` and percentiles two passes for 16 bits, three for 32.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
@@ -658,9 +636,10 @@ const struct stage statistics_stage = {
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),
     .counts_values = true,
-    .bench = "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|"
-             "scope=slice percentiles=1,50,99 percentile_method=sort|noise=immerkaer|noise=wavelet|"
-             "labels=itself n_labels=4096|labels=itself percentiles=50",
+    .bench =
+        "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|scope=slice "
+        "percentiles=1,50,99 percentile_method=sort|noise=immerkaer|noise=wavelet|labels=itself "
+        "n_labels=4096|labels=itself percentiles=50",
     .tolerance =
         {.relative = 1e-12,
          .why = "order of sums in double; integers are exact; `noise_wavelet` is right to 6e-8"},

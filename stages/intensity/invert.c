@@ -14,8 +14,7 @@
 static const struct choice limits_choices[] = {
     {"dtype", INVERT_DTYPE,
      "the range of the type, [0, 1] for f32: highest - x for unsigned, -1 - x for signed, 1 - x "
-     "for f32 "
-     "(skimage.util.invert)"},
+     "for f32 (skimage.util.invert)"},
     {"data", INVERT_DATA,
      "the smallest and the largest finite value of the image, which change places"},
     {NULL, 0, NULL},
@@ -24,8 +23,7 @@ static const struct choice limits_choices[] = {
 static const struct param invert_params[] = {
     PARAM(struct invert_params, range, .unit = "value", .optional = true,
           .doc = "[low, high] that change places; values outside go beyond, as far as the type "
-                 "reaches; absent: "
-                 "`limits` decides"),
+                 "reaches; absent: `limits` decides"),
     PARAM(struct invert_params, limits, .choices = limits_choices, .init.choice = INVERT_DTYPE,
           .doc = "where the range comes from without `range`"),
     PARAM(struct invert_params, scope, .choices = ts_scope_series_choices,
@@ -124,16 +122,12 @@ const struct stage invert_stage = {
     .name = "invert",
     .summary = "turn bright and dark over",
     .doc = "`y = low + high - x`, in the type of the image. By default `[low, high]` is the range "
-           "of the type, as in "
-           "`skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for f32 (meant for values "
-           "in [0, 1]). For a CT "
-           "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. "
-           "Integers saturate; a sum "
-           "that is no integer rounds half to even. NaN stays NaN. Invalid pixels, such as a CT's "
-           "padding, and those that "
-           "`mask` leaves out have no part in a range that is found, and are turned over like any "
-           "other value. The result "
-           "is an intensity, no longer HU.",
+           "of the type, as in `skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for "
+           "f32 (meant for values in [0, 1]). For a CT in HU, `limits: data` or `range: [-1024, "
+           "3071]` keeps the values where they were. Integers saturate; a sum that is no integer "
+           "rounds half to even. NaN stays NaN. Invalid pixels, such as a CT's padding, and those "
+           "that `mask` leaves out have no part in a range that is found, and are turned over like "
+           "any other value. The result is an intensity, no longer HU.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(invert_params, struct invert_params),
     .resolve = resolve,

@@ -102,10 +102,9 @@ static enum ts_status check_quantity(const struct stage_context *context,
             context->set, "quantity", "quantity-range", context->diag,
             "'%s' needs `range`, the two values that become %g and %g, and none is given", name,
             params->out_low, params->out_high);
-        return ts_diag_hint(
-            context->diag,
-            "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, flat] for what "
-            "a detector gives without the beam and with it");
+        return ts_diag_hint(context->diag,
+                            "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, "
+                            "flat] for what a detector gives without the beam and with it");
     }
     if (params->dtype != OUT_F32)
         return ts_param_error(context->set, "dtype", "quantity-dtype", context->diag,
@@ -367,31 +366,24 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage rescale_stage = {
     .name = "rescale",
     .summary = "scale values to a range, by percentiles, or to zero mean and unit variance",
-    .doc = "With `[a, b]` the range: `y = (x - a)/(b - a)*(out_high - out_low) + out_low`, `x` "
-           "clipped to `[a, b]` before "
-           "(`skimage.exposure.rescale_intensity`). `[a, b]` is `range`, the smallest and largest "
-           "finite value, the "
-           "limits of the type, or the values at two percentiles (rule `linear` of "
-           "`numpy.percentile`, exact for "
-           "every type). `z-score`: `y = (x - mean)/standard deviation`, the deviation of the "
-           "image itself (ddof 0).\n\n"
-           "Invalid pixels, such as a CT's padding, and those that `mask` leaves out have no part "
-           "in the numbers found; "
-           "they are scaled like any other value, and clipped. Where no pixel counts, the numbers "
-           "are NaN, and so is the "
-           "result: 0 in integers.\n\n"
-           "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and "
-           "becomes 0 in integers. "
-           "The numbers found are written as tables `low` and `high`, or `mean` and "
-           "`standard_deviation`.\n\n"
-           "The result is an intensity. With `range` it may be said to be more: `rescale: {range: "
-           "[0, 65535], quantity: "
-           "transmission}` for transmissions from 0 to 1 that were stored as integers, `range: "
-           "[dark, flat]` with `clip: "
-           "false` where two numbers do for all flats and darks; `minus_log` takes these.\n\n"
-           "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find "
-           "the numbers; one to "
-           "map.",
+    .doc =
+        "With `[a, b]` the range: `y = (x - a)/(b - a)*(out_high - out_low) + out_low`, `x` "
+        "clipped to `[a, b]` before (`skimage.exposure.rescale_intensity`). `[a, b]` is `range`, "
+        "the smallest and largest finite value, the limits of the type, or the values at two "
+        "percentiles (rule `linear` of `numpy.percentile`, exact for every type). `z-score`: `y = "
+        "(x - mean)/standard deviation`, the deviation of the image itself (ddof 0).\n\n"
+        "Invalid pixels, such as a CT's padding, and those that `mask` leaves out have no part in "
+        "the numbers found; they are scaled like any other value, and clipped. Where no pixel "
+        "counts, the numbers are NaN, and so is the result: 0 in integers.\n\n"
+        "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and "
+        "becomes 0 in integers. The numbers found are written as tables `low` and `high`, or "
+        "`mean` and `standard_deviation`.\n\n"
+        "The result is an intensity. With `range` it may be said to be more: `rescale: {range: [0, "
+        "65535], quantity: transmission}` for transmissions from 0 to 1 that were stored as "
+        "integers, `range: [dark, flat]` with `clip: false` where two numbers do for all flats and "
+        "darks; `minus_log` takes these.\n\n"
+        "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find the "
+        "numbers; one to map.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(rescale_params, struct rescale_params),
     .resolve = resolve,

@@ -109,22 +109,18 @@ const struct stage to_attenuation_stage = {
     .name = "to_attenuation",
     .summary = "Hounsfield units to attenuation in 1/mm",
     .doc = "`mu = water*(1 + HU/1000)`, the inverse of `to_hu`: vacuum, -1000 HU, has an "
-           "attenuation of 0. `radon` of it "
-           "gives line integrals without a unit, as a scanner measures them, because what lies "
-           "outside the slice is then "
-           "vacuum; and a reconstruction of those ends in HU again:\n\n"
+           "attenuation of 0. `radon` of it gives line integrals without a unit, as a scanner "
+           "measures them, because what lies outside the slice is then vacuum; and a "
+           "reconstruction of those ends in HU again:\n\n"
            "    stages:\n"
            "      - to_attenuation: {water: 0.0206}\n"
            "      - radon: {views: 720}\n"
            "      - fbp: {}\n"
            "      - to_hu: {water: 0.0206}\n\n"
            "Values below -1000 HU are noise, or padding of pixels that were not measured. By "
-           "default they become 0, and a "
-           "run ends with a note of how many there were. NaN stays NaN and is not counted; nor are "
-           "invalid pixels, such "
-           "as "
-           "padding that the input excludes. Computed in double and rounded "
-           "once; both devices give the same bytes.",
+           "default they become 0, and a run ends with a note of how many there were. NaN stays "
+           "NaN and is not counted; nor are invalid pixels, such as padding that the input "
+           "excludes. Computed in double and rounded once; both devices give the same bytes.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_HU),

@@ -58,12 +58,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage to_hu_stage = {
     .name = "to_hu",
     .summary = "attenuation in 1/mm to Hounsfield units",
-    .doc =
-        "`HU = 1000*(mu - water)/water`: water is 0 HU and vacuum -1000 HU (air's own attenuation "
-        "is taken as 0). "
-        "The image must be an attenuation in 1/mm, as a reconstruction of line integrals on a grid "
-        "in mm is. Every "
-        "value is mapped, negative ones too; NaN stays NaN. Computed in double and rounded once.",
+    .doc = "`HU = 1000*(mu - water)/water`: water is 0 HU and vacuum -1000 HU (air's own "
+           "attenuation is taken as 0). The image must be an attenuation in 1/mm, as a "
+           "reconstruction of line integrals on a grid in mm is. Every value is mapped, negative "
+           "ones too; NaN stays NaN. Computed in double and rounded once.",
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_F32),
     .quantities = TS_QUANTITY_BIT(TS_ATTENUATION),

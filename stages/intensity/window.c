@@ -109,10 +109,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_param_error(context->set, "unit", "window-unit", context->diag,
                        "the window is in HU and the image is of quantity %s in %s",
                        ts_quantity_name(context->in.quantity), context->in.unit);
-        return ts_diag_hint(
-            context->diag,
-            "use unit: image and the image's own values, or put the window before the stage "
-            "that changed the quantity");
+        return ts_diag_hint(context->diag, "use unit: image and the image's own values, or put the "
+                                           "window before the stage that changed the quantity");
     }
     return ts_out_range_resolve(context, params->dtype, &params->out_low, &params->out_high);
 }
@@ -172,14 +170,12 @@ const struct stage window_stage = {
     .summary = "map a window of values to a range of gray, as DICOM viewers do",
     .doc = "The VOI functions of DICOM PS3.3 C.11.2.1.2. With `c` the center, `w` the width:\n\n"
            "- `linear`: `out_low` where `x <= c - 0.5 - (w-1)/2`, `out_high` where `x > c - 0.5 + "
-           "(w-1)/2`, else "
-           "`((x - (c - 0.5))/(w-1) + 0.5)*(out_high - out_low) + out_low`\n"
+           "(w-1)/2`, else `((x - (c - 0.5))/(w-1) + 0.5)*(out_high - out_low) + out_low`\n"
            "- `linear-exact`: `out_low` where `x <= c - w/2`, `out_high` where `x > c + w/2`, else "
            "`((x - c)/w + 0.5)*(out_high - out_low) + out_low`\n"
            "- `sigmoid`: `(out_high - out_low)/(1 + exp(-4*(x - c)/w)) + out_low`\n\n"
            "Computed in double, stored in `dtype` (integers rounded half to even). The result is "
-           "an intensity. NaN stays "
-           "NaN in f32 and becomes 0 in integers.",
+           "an intensity. NaN stays NaN in f32 and becomes 0 in integers.",
     STAGE_TAKES_ALL,
     .bench = "low=0 high=100|low=0 high=100 dtype=u8|low=0 high=100 function=sigmoid",
     STAGE_PARAMS(window_params, struct window_params),

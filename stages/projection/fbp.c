@@ -34,20 +34,17 @@ static void warn_of_field(const struct stage_context *context,
     const double radius = fabs(ts_beam_detector(&seen, left < right ? 0 : n - 1).distance_mm);
     ts_diag_warning(context->diag, &site,
                     "the rotation axis, at detector pixel %.6g of 0 to %lld, is near an end of the "
-                    "detector: all views "
-                    "see a circle of radius %.6g %s about it alone, and where the object reaches "
-                    "beyond that the slice "
-                    "is wrong",
+                    "detector: all views see a circle of radius %.6g %s about it alone, and where "
+                    "the object reaches beyond that the slice is wrong",
                     params->center, (long long)n - 1, radius, context->in.axes[2].unit);
     if (context->in.beam.kind == TS_BEAM_PARALLEL)
-        ts_diag_hint(
-            context->diag,
-            "`stitch: {}` before it joins the opposite views of a whole turn; of an object "
-            "within that circle `circle` keeps what is right; sirt takes any rays");
+        ts_diag_hint(context->diag,
+                     "`stitch: {}` before it joins the opposite views of a whole turn; of an "
+                     "object within that circle `circle` keeps what is right; sirt takes any rays");
     else
-        ts_diag_hint(context->diag, "`rebin: {}` before it takes rays from the longer side in a "
-                                    "whole turn; of an object within that "
-                                    "circle `circle` keeps what is right; sirt takes any rays");
+        ts_diag_hint(context->diag,
+                     "`rebin: {}` before it takes rays from the longer side in a whole turn; of an "
+                     "object within that circle `circle` keeps what is right; sirt takes any rays");
 }
 
 enum ts_status ts_fbp_resolve(const struct stage_context *context, void *values)
@@ -80,67 +77,46 @@ static const struct param fbp_params[] = {
 const struct stage fbp_stage = {
     .name = "fbp",
     .summary = "filtered backprojection of parallel and fan beams: sinogram to volume",
-    .doc = "`f(x, y) = integral over theta of q(theta, x cos(theta) + y sin(theta))`, where q is "
-           "the sinogram with its "
-           "rows through the filter that the page of `filter` defines, x runs along rising "
-           "columns, y along falling rows, "
-           "both in mm from the center of the slice. Between two detector pixels q is interpolated "
-           "linearly, outside them "
-           "it is 0.\n\n"
-           "The integral is the sum over the views, each by half the angle between its neighbors "
-           "on the circle modulo 180 "
-           "degrees: half a turn and a whole one, with the last view or without, evenly spaced or "
-           "not, need no parameter. "
-           "Views in one direction share their part. A gap of more than 4 times the mean angle is "
-           "an error, with the "
-           "views beside it; so are angles that look like radians, and views that all look in one "
-           "direction, one alone "
-           "included unless `gaps` is `accept`. Many views in few directions are an error too "
-           "(`views-repeated`), where a "
-           "gap is 4 times the mean angle of so many views and wider than 8 degrees; a scan of "
-           "many turns is warned "
-           "of.\n\n"
-           "A fan is reconstructed directly (A. C. Kak, M. Slaney, Principles of Computerized "
-           "Tomographic Imaging, 1988, "
-           "section 3.4): rows times cos(gamma), the ramp of its equal angles or equal distances, "
-           "and a backprojection "
-           "that weighs each pixel by its distance from the source. Views over a whole turn count "
-           "by half the angle "
-           "between their neighbors, each ray being seen twice; over less, 180 degrees and the "
-           "fan's angle at least, rays "
-           "that are seen twice are shared between their two views (D. L. Parker, Med. Phys. 9, "
-           "1982). Fewer are an "
-           "error.\n\n"
-           "Line integrals without a unit over mm give attenuation in 1/mm; HU mm give HU. The "
-           "volume is a square of as "
-           "many pixels as there are detector pixels, of their spacing, unless told otherwise; its "
-           "center is the "
-           "sinogram's origin, so that a volume that `radon` projected comes back to its place. A "
-           "value that is NaN or "
-           "infinite would spoil its whole slice, and ends the run.\n\n"
-           "Where one side of the rotation axis sees less than two thirds as much of the detector "
-           "as the other, a warning "
-           "has the radius of the circle that all views see: an object that reaches beyond it "
-           "comes out wrong. `stitch` "
-           "makes a scan of half a turn from such a whole turn of a parallel beam.\n\n"
-           "Rows that end within the object, as in a scan of a region of interest, give values "
-           "that are too high, most of "
-           "all near the rim. A run warns of it (`rows-cut-off`) where an end of the rows in the "
-           "middle slice of a volume "
-           "sees more than a tenth of the most that is seen, as flats of another exposure give it "
-           "too: means of a 64th of "
-           "the detector pixels and a 16th of the "
-           "views, so that noise plays no part. `pad: {}` before it lessens that; rows that go on "
-           "unchanged to their "
-           "ends, "
-           "as it makes them, are not warned of, nor is air that a drift of the beam by a fifth "
-           "lifts.\n\n"
-           "scikit-image's `iradon` has its rotation center at pixel n // 2 in place of (n - 1) / "
-           "2 and gives 1/pixel; "
-           "its angles turn the same way. Its filter None gives half of `filter: none` here, which "
-           "is the plain integral "
-           "over angles.\n\n"
-           "Cost: one interpolation for each view and pixel; filtering is a small part of it.",
+    .doc =
+        "`f(x, y) = integral over theta of q(theta, x cos(theta) + y sin(theta))`, where q is the "
+        "sinogram with its rows through the filter that the page of `filter` defines, x runs along "
+        "rising columns, y along falling rows, both in mm from the center of the slice. Between "
+        "two detector pixels q is interpolated linearly, outside them it is 0.\n\n"
+        "The integral is the sum over the views, each by half the angle between its neighbors on "
+        "the circle modulo 180 degrees: half a turn and a whole one, with the last view or "
+        "without, evenly spaced or not, need no parameter. Views in one direction share their "
+        "part. A gap of more than 4 times the mean angle is an error, with the views beside it; so "
+        "are angles that look like radians, and views that all look in one direction, one alone "
+        "included unless `gaps` is `accept`. Many views in few directions are an error too "
+        "(`views-repeated`), where a gap is 4 times the mean angle of so many views and wider than "
+        "8 degrees; a scan of many turns is warned of.\n\n"
+        "A fan is reconstructed directly (A. C. Kak, M. Slaney, Principles of Computerized "
+        "Tomographic Imaging, 1988, section 3.4): rows times cos(gamma), the ramp of its equal "
+        "angles or equal distances, and a backprojection that weighs each pixel by its distance "
+        "from the source. Views over a whole turn count by half the angle between their neighbors, "
+        "each ray being seen twice; over less, 180 degrees and the fan's angle at least, rays that "
+        "are seen twice are shared between their two views (D. L. Parker, Med. Phys. 9, 1982). "
+        "Fewer are an error.\n\n"
+        "Line integrals without a unit over mm give attenuation in 1/mm; HU mm give HU. The volume "
+        "is a square of as many pixels as there are detector pixels, of their spacing, unless told "
+        "otherwise; its center is the sinogram's origin, so that a volume that `radon` projected "
+        "comes back to its place. A value that is NaN or infinite would spoil its whole slice, and "
+        "ends the run.\n\n"
+        "Where one side of the rotation axis sees less than two thirds as much of the detector as "
+        "the other, a warning has the radius of the circle that all views see: an object that "
+        "reaches beyond it comes out wrong. `stitch` makes a scan of half a turn from such a whole "
+        "turn of a parallel beam.\n\n"
+        "Rows that end within the object, as in a scan of a region of interest, give values that "
+        "are too high, most of all near the rim. A run warns of it (`rows-cut-off`) where an end "
+        "of the rows in the middle slice of a volume sees more than a tenth of the most that is "
+        "seen, as flats of another exposure give it too: means of a 64th of the detector pixels "
+        "and a 16th of the views, so that noise plays no part. `pad: {}` before it lessens that; "
+        "rows that go on unchanged to their ends, as it makes them, are not warned of, nor is air "
+        "that a drift of the beam by a fifth lifts.\n\n"
+        "scikit-image's `iradon` has its rotation center at pixel n // 2 in place of (n - 1) / 2 "
+        "and gives 1/pixel; its angles turn the same way. Its filter None gives half of `filter: "
+        "none` here, which is the plain integral over angles.\n\n"
+        "Cost: one interpolation for each view and pixel; filtering is a small part of it.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     STAGE_PARAMS(fbp_params, struct reconstruction_params),

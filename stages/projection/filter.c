@@ -66,23 +66,16 @@ const struct stage filter_stage = {
     .name = "filter",
     .summary = "the filters of filtered backprojection, along the rows of a sinogram",
     .doc = "Every row p of n detector pixels, d mm apart, becomes `q[i] = d * sum over j of p[j] "
-           "h[i - j]` with the "
-           "band-limited ramp `h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d d)` for odd n and 0 "
-           "for even n "
-           "(Ramachandran and Lakshminarayanan, PNAS 68, 1971; Kak and Slaney, 1988), in the "
-           "frequencies times a window "
-           "`W(u)`, with u the frequency as a fraction of `cutoff` times Nyquist (1 / 2d), and 0 "
-           "beyond u = 1. Rows are "
-           "padded with zeros to the power of two from 2 n - 1 on, so that nothing wraps around. "
-           "The ramp is made of its "
-           "samples, not of |f|, and so keeps the mean of a row.\n\n"
+           "h[i - j]` with the band-limited ramp `h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d "
+           "d)` for odd n and 0 for even n (Ramachandran and Lakshminarayanan, PNAS 68, 1971; Kak "
+           "and Slaney, 1988), in the frequencies times a window `W(u)`, with u the frequency as a "
+           "fraction of `cutoff` times Nyquist (1 / 2d), and 0 beyond u = 1. Rows are padded with "
+           "zeros to the power of two from 2 n - 1 on, so that nothing wraps around. The ramp is "
+           "made of its samples, not of |f|, and so keeps the mean of a row.\n\n"
            "The result has the unit of the rows per mm and is no line integral any more. `fbp` "
-           "filters by itself; "
-           "`filter` and then `backproject model=linear weights=angles` do the same step by step. "
-           "scikit-image's filters "
-           "are these times 2 d; it samples hamming and hann one sample off the middle. A value "
-           "that is NaN or infinite "
-           "spoils its row.\n\n"
+           "filters by itself; `filter` and then `backproject model=linear weights=angles` do the "
+           "same step by step. scikit-image's filters are these times 2 d; it samples hamming and "
+           "hann one sample off the middle. A value that is NaN or infinite spoils its row.\n\n"
            "Cost: two transforms of 2 to 4 n samples a row.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_BEAM_BIT(TS_BEAM_PARALLEL)),
@@ -96,6 +89,5 @@ const struct stage filter_stage = {
     .bench = "filter=ramp|filter=none",
     .tolerance = {.relative = 2e-6,
                   .why = "the response is rounded once to float; two transforms in float, each off "
-                         "by some 1e-7 of the "
-                         "row's largest value"},
+                         "by some 1e-7 of the row's largest value"},
 };

@@ -166,15 +166,12 @@ static const struct choice method_choices[] = {
      "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
      "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector "
-     "pixels, and the vectors "
-     "are "
-     "summed by halving"},
+     "pixels, and the vectors are summed by halving"},
     {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
     {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
     {"tensor", RADON_TENSOR,
      "matrix products of weights and of pixels in half precision on tensor cores, from compute "
-     "capability 8.0 on; rays "
-     "more than 16 pixels apart are followed as by ray",
+     "capability 8.0 on; rays more than 16 pixels apart are followed as by ray",
      ON_CUDA},
     {"tensor-split", RADON_TENSOR_SPLIT,
      "the same with each operand in two halves, as exact as single precision", ON_CUDA},
@@ -197,8 +194,7 @@ static enum ts_status check_unit(const struct stage_context *context,
         return TS_OK;
     ts_param_error(context->set, "angles", "angles-in-radians", context->diag,
                    "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like "
-                   "half a turn or a "
-                   "turn in radians",
+                   "half a turn or a turn in radians",
                    (long long)params->views, low, high);
     return ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
 }
@@ -323,10 +319,9 @@ static void warn_of_hu(const struct stage_context *context)
     ts_diag_warning(
         context->diag, &site,
         "the image is in HU, and what lies outside its slices counts as 0 HU, which is water");
-    ts_diag_hint(
-        context->diag,
-        "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner measures "
-        "them, with vacuum outside; `to_hu` after a reconstruction leads back");
+    ts_diag_hint(context->diag,
+                 "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner "
+                 "measures them, with vacuum outside; `to_hu` after a reconstruction leads back");
 }
 
 /* Rays pass through invalid pixels, which need a value: that of air, as far as the type reaches. */
@@ -444,10 +439,8 @@ static const struct stage_method_tolerance method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
       .why = "pixels and positions are rounded to 11 bits; the errors are independent, so that the "
-             "relative L2 error of "
-             "a sinogram of positive values is below 5e-5 for slices from 256 pixels on; where "
-             "rays sum noise around 0, "
-             "it is that of a pixel, 3e-4"}},
+             "relative L2 error of a sinogram of positive values is below 5e-5 for slices from 256 "
+             "pixels on; where rays sum noise around 0, it is that of a pixel, 3e-4"}},
     {0},
 };
 
@@ -464,8 +457,7 @@ static const struct param radon_params[] = {
     PARAM(struct radon_params, angles, .unit = "degree", .optional = true, .min = -36000,
           .max = 36000,
           .doc = "the angles one by one, in place of views, start and arc; more than 8 within 2.8 "
-                 "to 6.6 degrees are an "
-                 "error, because radians look so"),
+                 "to 6.6 degrees are an error, because radians look so"),
     PARAM(struct radon_params, detectors, .unit = "", .min = 1, .max = 1 << 20,
           .derived = "as many as the slice's diagonal takes, as the beam magnifies it; even or odd "
                      "as its pixels are",
@@ -486,45 +478,32 @@ static const struct param radon_params[] = {
 const struct stage radon_stage = {
     .name = "radon",
     .summary = "parallel or fan-beam projections of every slice: volume to sinogram",
-    .doc =
-        "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along "
-        "rising columns, y along "
-        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / "
-        "2)`. Detector pixel d "
-        "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the "
-        "value's unit times "
-        "mm: attenuation in 1/mm gives a plain number, HU give HU mm, with a warning, because "
-        "outside the slice is "
-        "then "
-        "water: `to_attenuation` goes before. Non-square slices and pixels are followed in mm.\n\n"
-        "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is "
-        "the angle of the "
-        "central ray, through the rotation axis, and detector pixel d stands at `u = (d - center) "
-        "* detector_spacing` "
-        "from it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: "
-        "`tan(gamma) = u / "
-        "source_detector` on a flat detector, `gamma = u / source_detector` (radian) on an arc, "
-        "whose unit is so mm "
-        "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis "
-        "* sin(gamma)` (A. C. "
-        "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A "
-        "whole turn of the "
-        "source sees every ray twice; 180 degrees and the fan's angle suffice.\n\n"
-        "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to "
-        "the columns' "
-        "direction, one sample in every row, interpolated linearly between two columns; along "
-        "others one in every "
-        "column. Outside the slice is 0. The sum is multiplied by the length of ray between two "
-        "samples. The same "
-        "weights, transposed, make the exact adjoint. Invalid pixels are taken for "
-        "`padding_value`. A pixel that is "
-        "NaN or infinite reaches every ray that it is a "
-        "neighbor of.\n\n"
-        "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, "
-        "gives sums per pixel "
-        "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the "
-        "same way.\n\n"
-        "Cost: one interpolation for each view, detector and row.",
+    .doc = "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along "
+           "rising columns, y along falling rows, both in mm from the center of the slice, pixel "
+           "`((ny - 1) / 2, (nx - 1) / 2)`. Detector pixel d stands at `s = (d - center) * "
+           "detector_spacing`. The result is (z, view, detector) in the value's unit times mm: "
+           "attenuation in 1/mm gives a plain number, HU give HU mm, with a warning, because "
+           "outside the slice is then water: `to_attenuation` goes before. Non-square slices and "
+           "pixels are followed in mm.\n\n"
+           "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta "
+           "is the angle of the central ray, through the rotation axis, and detector pixel d "
+           "stands at `u = (d - center) * detector_spacing` from it, rising as in the parallel "
+           "beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / source_detector` "
+           "on a flat detector, `gamma = u / source_detector` (radian) on an arc, whose unit is so "
+           "mm along the arc; the ray is the parallel one of angle `theta + gamma` and `s = "
+           "source_axis * sin(gamma)` (A. C. Kak, M. Slaney, Principles of Computerized "
+           "Tomographic Imaging, 1988, section 3.4). A whole turn of the source sees every ray "
+           "twice; 180 degrees and the fan's angle suffice.\n\n"
+           "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer "
+           "to the columns' direction, one sample in every row, interpolated linearly between two "
+           "columns; along others one in every column. Outside the slice is 0. The sum is "
+           "multiplied by the length of ray between two samples. The same weights, transposed, "
+           "make the exact adjoint. Invalid pixels are taken for `padding_value`. A pixel that is "
+           "NaN or infinite reaches every ray that it is a neighbor of.\n\n"
+           "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / "
+           "2, gives sums per pixel length in place of mm, and lays its sinogram out as (detector, "
+           "view); its angles turn the same way.\n\n"
+           "Cost: one interpolation for each view, detector and row.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities =
@@ -538,10 +517,8 @@ const struct stage radon_stage = {
     .invalid_value = padding_value,
     .cuda = STAGE_CUDA(radon_cuda),
     .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 "
-             "source_detector=1500 "
-             "detector_spacing=1.7|views=720 detectors=512 beam=fan-arc source_axis=1000 "
-             "source_detector=1500 "
-             "detector_spacing=1.7",
+             "source_detector=1500 detector_spacing=1.7|views=720 detectors=512 beam=fan-arc "
+             "source_axis=1000 source_detector=1500 detector_spacing=1.7",
     .tolerance =
         {.relative = 1e-5,
          .why =

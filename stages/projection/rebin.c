@@ -37,15 +37,13 @@ static void warn_of_missing_rays(const struct stage_context *context, const stru
     if (nearer < 0)
         ts_diag_warning(context->diag, &site,
                         "no view sees the rotation axis, at detector pixel %.6g of 0 to %lld: rays "
-                        "within %.6g mm of "
-                        "it are missing and become 0",
+                        "within %.6g mm of it are missing and become 0",
                         left, (long long)n - 1, radius);
     else if (!whole && nearer < 0.5 * fmax(left, right))
         ts_diag_warning(context->diag, &site,
                         "the rotation axis, at detector pixel %.6g of 0 to %lld, is near an end of "
-                        "the detector and "
-                        "the views cover no whole turn: some rays further than %.6g mm from it are "
-                        "missing and become 0",
+                        "the detector and the views cover no whole turn: some rays further than "
+                        "%.6g mm from it are missing and become 0",
                         left, (long long)n - 1, radius);
     else
         return;
@@ -312,8 +310,7 @@ static const struct param rebin_params[] = {
           .doc = "angle of the first view"),
     PARAM(struct rebin_params, detectors, .unit = "", .min = 1, .max = MOST_DETECTORS,
           .derived = "to where the longer side of the detector sees in a whole turn, the number of "
-                     "detector pixels in "
-                     "a short scan",
+                     "detector pixels in a short scan",
           .doc =
               "number of detector pixels of the parallel beam, the rotation axis in their middle"),
     PARAM(struct rebin_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
@@ -325,32 +322,24 @@ const struct stage rebin_stage = {
     .name = "rebin",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "a fan beam's sinogram as that of a parallel beam",
-    .doc = "The ray at `(theta, s)` of the parallel beam is the fan's ray `gamma = asin(s / "
-           "source_axis)` in the view "
-           "`theta - gamma`, and from its other end the ray `-gamma` in the view `theta + 180 "
-           "degrees + gamma` (A. C. "
-           "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4.3). "
-           "Between views and "
-           "between detector pixels values are interpolated linearly, which smooths a little; "
-           "where the scan has both "
-           "ends of a ray, the result is their mean, and where it has one, that one counts fully. "
-           "So a whole turn whose "
-           "axis lies off the middle of the detector gives whole rows, as far out as the longer "
-           "side of the detector "
-           "sees, and what `fbp` warns of as `axis-near-end` has no cause after this stage; a "
-           "short scan of that kind has "
-           "not all these rays, which is a warning, `rays-missing`. Where a ray passes beside the "
-           "last detector pixel at "
-           "both ends, the end of which more is seen counts, and what is beyond the detector is 0. "
-           "Whole turns and short "
-           "scans, of 180 degrees and the fan's angle at least, give views evenly over half a "
-           "turn. Then `fbp` and all "
-           "else that takes parallel beams can follow; `fbp` also takes fans directly. A fan whose "
-           "axis is not seen by "
-           "the middle of the detector needs `center` with its position before this stage: "
-           "`center: {center: 70.2}`.\n\n"
-           "A value that is NaN or infinite reaches the samples beside it.\n\n"
-           "Cost: 8 products a sample.",
+    .doc =
+        "The ray at `(theta, s)` of the parallel beam is the fan's ray `gamma = asin(s / "
+        "source_axis)` in the view `theta - gamma`, and from its other end the ray `-gamma` in the "
+        "view `theta + 180 degrees + gamma` (A. C. Kak, M. Slaney, Principles of Computerized "
+        "Tomographic Imaging, 1988, section 3.4.3). Between views and between detector pixels "
+        "values are interpolated linearly, which smooths a little; where the scan has both ends of "
+        "a ray, the result is their mean, and where it has one, that one counts fully. So a whole "
+        "turn whose axis lies off the middle of the detector gives whole rows, as far out as the "
+        "longer side of the detector sees, and what `fbp` warns of as `axis-near-end` has no cause "
+        "after this stage; a short scan of that kind has not all these rays, which is a warning, "
+        "`rays-missing`. Where a ray passes beside the last detector pixel at both ends, the end "
+        "of which more is seen counts, and what is beyond the detector is 0. Whole turns and short "
+        "scans, of 180 degrees and the fan's angle at least, give views evenly over half a turn. "
+        "Then `fbp` and all else that takes parallel beams can follow; `fbp` also takes fans "
+        "directly. A fan whose axis is not seen by the middle of the detector needs `center` with "
+        "its position before this stage: `center: {center: 70.2}`.\n\n"
+        "A value that is NaN or infinite reaches the samples beside it.\n\n"
+        "Cost: 8 products a sample.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY,
                           TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT)),
     STAGE_PARAMS(rebin_params, struct rebin_params),

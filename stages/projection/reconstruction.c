@@ -29,8 +29,7 @@ enum { TENSOR_FROM_SLICES = 32 };
 const struct choice ts_back_method_choices[] = {
     {"auto", BACK_METHOD_AUTO,
      "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan; tensor-split "
-     "from 32 slices of a "
-     "parallel beam on, if the device and the sizes allow it; else stack"},
+     "from 32 slices of a parallel beam on, if the device and the sizes allow it; else stack"},
     {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache",
      ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
@@ -38,8 +37,7 @@ const struct choice ts_back_method_choices[] = {
      "128 slices side by side, 4 pixels a thread share their detector pixels", ON_CUDA},
     {"tensor", BACK_METHOD_TENSOR,
      "matrix products of weights and of detector pixels in half precision on tensor cores, from "
-     "compute capability 8.0 "
-     "on",
+     "compute capability 8.0 on",
      ON_CUDA},
     {"tensor-split", BACK_METHOD_TENSOR_SPLIT,
      "the same with each operand in two halves, as exact as single precision", ON_CUDA},
@@ -50,10 +48,8 @@ const struct stage_method_tolerance ts_back_method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
       .why = "detector pixels and positions are rounded to 11 bits; the errors are independent, so "
-             "that the relative L2 "
-             "error of sums of positive values over 256 views and more is below 5e-5; where noise "
-             "around 0 is summed, it "
-             "is that of a detector pixel, 3e-4"}},
+             "that the relative L2 error of sums of positive values over 256 views and more is "
+             "below 5e-5; where noise around 0 is summed, it is that of a detector pixel, 3e-4"}},
     {0},
 };
 
@@ -192,11 +188,11 @@ static enum ts_status choose_method(const struct stage_context *context,
     if (params->method == BACK_METHOD_AUTO)
         params->method = fastest_method(context, params);
     if (params->method == BACK_METHOD_STACK && weighs_fine)
-        return ts_param_error(
-            context->set, "method", "method-fine", context->diag,
-            "'stack' does not weigh views whose detector pixels, %.6g mm apart, are finer than "
-            "pixels of %.6g mm; 'pixel' does",
-            ts_axis_spacing(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
+        return ts_param_error(context->set, "method", "method-fine", context->diag,
+                              "'stack' does not weigh views whose detector pixels, %.6g mm apart, "
+                              "are finer than pixels of %.6g mm; 'pixel' does",
+                              ts_axis_spacing(&context->in.axes[2]),
+                              fmax(params->pixel_size, params->row_spacing));
     return check_tensor(context, params);
 }
 

@@ -47,8 +47,7 @@ enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_ma
         return TS_OK;
     ts_param_error(context->set, "method", "tensor-size", context->diag,
                    "%s counts the samples of up to %lld slices side by side in 32 bits, and slices "
-                   "of %lld x %lld are "
-                   "too large for that",
+                   "of %lld x %lld are too large for that",
                    split ? "tensor-split" : "tensor", (long long)slices, (long long)n_major,
                    (long long)n_minor);
     return ts_diag_hint(context->diag, "method: stack");

@@ -120,45 +120,32 @@ static const struct param cgls_params[] = {
 const struct stage cgls_stage = {
     .name = "cgls",
     .summary = "least-squares reconstruction by conjugate gradients: sinogram to volume",
-    .doc = "Conjugate gradients on `A' A x = A' b` from `x = 0`, without forming A' A: b is the "
-           "sinogram, A the sums "
-           "along its rays (`radon`'s: Joseph's method) and A' their exact adjoint, without which "
-           "the method would not "
-           "converge (M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Stand. 49, 1952). The residual "
-           "`||b - A x||` never "
-           "rises, whatever the number of iterations. It falls much faster than that of `sirt`, "
-           "and so does the error "
-           "until the noise is fitted as well: the number of iterations, or the stop rule, is what "
-           "smooths. Each slice "
-           "stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
-           "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "
-           "`pixel`): both take "
-           "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in "
-           "each iteration.\n\n"
-           "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "
-           "that look like radians "
-           "are an error, and so are views that all look in one direction, one alone included. "
-           "Many views in few "
-           "directions are warned of (`views-repeated`), and so is a range of angles that is "
-           "narrow (`angles-narrow`) or "
-           "limited (`angles-limited`).\n\n"
-           "From about the sixth iteration on, the rounding of float arithmetic turns the "
-           "directions (C. C. Paige, Linear "
-           "Algebra Appl. 34, 1980): a slice is then where double precision was up to one or two "
-           "iterations earlier, and "
-           "pixels differ from it by some percent of the largest, the more the closer both are to "
-           "the end.\n\n"
-           "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off "
-           "in between, and a "
-           "result that is cut off at the end no longer has the residual that was written; `sirt` "
-           "takes it in every "
-           "step.\n\n"
-           "The table `residual` has the relative residual after 0, 1, ... iterations, the last of "
-           "them that of the "
-           "image: all by the recurrence of the residual, from which `b - A x` worked out anew "
-           "differs by rounding. "
-           "`tomostage plot` draws the residuals of a file.\n\n"
-           "Cost: one projection and one backprojection an iteration.",
+    .doc =
+        "Conjugate gradients on `A' A x = A' b` from `x = 0`, without forming A' A: b is the "
+        "sinogram, A the sums along its rays (`radon`'s: Joseph's method) and A' their exact "
+        "adjoint, without which the method would not converge (M. R. Hestenes, E. Stiefel, J. Res. "
+        "Nat. Bur. Stand. 49, 1952). The residual `||b - A x||` never rises, whatever the number "
+        "of iterations. It falls much faster than that of `sirt`, and so does the error until the "
+        "noise is fitted as well: the number of iterations, or the stop rule, is what smooths. "
+        "Each slice stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
+        "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "
+        "`pixel`): both take the very same weights. By `tensor` what they are applied to is "
+        "rounded to 11 bits in each iteration.\n\n"
+        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "
+        "that look like radians are an error, and so are views that all look in one direction, one "
+        "alone included. Many views in few directions are warned of (`views-repeated`), and so is "
+        "a range of angles that is narrow (`angles-narrow`) or limited (`angles-limited`).\n\n"
+        "From about the sixth iteration on, the rounding of float arithmetic turns the directions "
+        "(C. C. Paige, Linear Algebra Appl. 34, 1980): a slice is then where double precision was "
+        "up to one or two iterations earlier, and pixels differ from it by some percent of the "
+        "largest, the more the closer both are to the end.\n\n"
+        "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off in "
+        "between, and a result that is cut off at the end no longer has the residual that was "
+        "written; `sirt` takes it in every step.\n\n"
+        "The table `residual` has the relative residual after 0, 1, ... iterations, the last of "
+        "them that of the image: all by the recurrence of the residual, from which `b - A x` "
+        "worked out anew differs by rounding. `tomostage plot` draws the residuals of a file.\n\n"
+        "Cost: one projection and one backprojection an iteration.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     STAGE_PARAMS(cgls_params, struct iterate_params),
@@ -172,9 +159,7 @@ const struct stage cgls_stage = {
     .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,
                   .why = "of up to five iterations: errors of float sums of thousands of products "
-                         "pass from iteration to "
-                         "iteration, and each multiplies them; of more, the residual is at most "
-                         "that of the reference "
-                         "two iterations earlier"},
+                         "pass from iteration to iteration, and each multiplies them; of more, the "
+                         "residual is at most that of the reference two iterations earlier"},
     .method_tolerances = ts_iterate_method_tolerances,
 };

@@ -30,8 +30,7 @@ const struct stage_method_tolerance ts_iterate_method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
       .why = "what is projected is rounded to 11 bits, and what is backprojected; errors pass from "
-             "iteration to "
-             "iteration"}},
+             "iteration to iteration"}},
     {0},
 };
 
@@ -242,16 +241,15 @@ int ts_iterate_tables(const struct stage_context *context, struct stage_table ta
     const struct ts_axis *z = &context->in.axes[0];
     const struct ts_axis iteration = {
         .kind = TS_AXIS_ITEM, .n = params->iterations + 1, .unit = "", .name = "iteration"};
-    tables[ITERATE_RESIDUAL] =
-        (struct stage_table){.name = "residual",
-                             .doc = "||b - A x|| / ||b|| after 0, 1, ... iterations; the first is "
-                                    "1, the last that of the image, and NaN "
-                                    "follows where the slice was done earlier",
-                             .image = {.rank = 2,
-                                       .axes = {*z, iteration},
-                                       .dtype = TS_F64,
-                                       .quantity = TS_INTENSITY,
-                                       .unit = "1"}};
+    tables[ITERATE_RESIDUAL] = (struct stage_table){
+        .name = "residual",
+        .doc = "||b - A x|| / ||b|| after 0, 1, ... iterations; the first is 1, the last that of "
+               "the image, and NaN follows where the slice was done earlier",
+        .image = {.rank = 2,
+                  .axes = {*z, iteration},
+                  .dtype = TS_F64,
+                  .quantity = TS_INTENSITY,
+                  .unit = "1"}};
     tables[ITERATE_COUNT] = (struct stage_table){
         .name = "iterations",
         .doc = "iterations that were carried out",

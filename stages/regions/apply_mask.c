@@ -94,16 +94,13 @@ const struct stage apply_mask_stage = {
     .name = "apply_mask",
     .summary = "leave out of an image what lies outside a mask, or set it to a value",
     .doc = "`mask` names an image of the same shape, such as the output of `threshold` or an "
-           "input. Pixels where it is 0, "
-           "NaN or invalid lie outside.\n\n"
+           "input. Pixels where it is 0, NaN or invalid lie outside.\n\n"
            "With `outside: exclude` these become invalid, like a CT's padding: they keep their "
-           "values, no later "
-           "`statistics`, `histogram`, `equalize` or filter takes them for measured ones, and "
-           "`pixel_mask` in the output "
-           "marks them (docs/padding.md). With `outside: value` they get `value`.\n\n"
+           "values, no later `statistics`, `histogram`, `equalize` or filter takes them for "
+           "measured ones, and `pixel_mask` in the output marks them (docs/padding.md). With "
+           "`outside: value` they get `value`.\n\n"
            "Within the mask every value stays as it is, NaN too, and an invalid pixel stays "
-           "invalid, within and outside, "
-           "with either.\n\n"
+           "invalid, within and outside, with either.\n\n"
            "Cost: the image is read and written once, and the mask read once.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(apply_mask_params, struct apply_mask_params),

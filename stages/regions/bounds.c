@@ -23,8 +23,7 @@ static const struct param bounds_params[] = {
               "pixels below this value belong to the region; with `above`, those between the two"),
     PARAM(struct bounds_params, mask, .optional = true,
           .doc = "an image of the same shape: pixels where it is not 0 belong to the region; with "
-                 "`above` or `below`, "
-                 "those that both choose; absent: all"),
+                 "`above` or `below`, those that both choose; absent: all"),
 };
 
 STAGE_PARAMS_OF(bounds_params)
@@ -180,15 +179,11 @@ const struct stage bounds_stage = {
     .name = "bounds",
     .summary = "the smallest box that holds a region; the image passes on",
     .doc = "The region is the pixels with `above < x < below` where `mask` is not 0, of which each "
-           "may be left out. "
-           "Its box "
-           "is written as the tables `first` and `end`, indices `[first, end)` along z, y and x, "
-           "and `count` has its "
-           "number of pixels. `crop` with the same parameters cuts the image to this box.\n\n"
+           "may be left out. Its box is written as the tables `first` and `end`, indices `[first, "
+           "end)` along z, y and x, and `count` has its number of pixels. `crop` with the same "
+           "parameters cuts the image to this box.\n\n"
            "NaN belongs to no region, invalid pixels of the image to none, and pixels where the "
-           "mask is NaN or invalid "
-           "lie "
-           "outside of it. The tables of an empty region are 0.\n\n"
+           "mask is NaN or invalid lie outside of it. The tables of an empty region are 0.\n\n"
            "Cost: one pass.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,

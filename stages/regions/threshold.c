@@ -76,8 +76,7 @@ static const struct param threshold_params[] = {
           .doc = "percentile of the values that is the threshold, with method percentile"),
     PARAM(struct threshold_params, bins, .min = 2, .max = MOST_BINS, .init.i = 256,
           .doc = "bins between the smallest and the largest value, with method otsu of 32-bit "
-                 "integers and floats; other "
-                 "integers are counted value by value"),
+                 "integers and floats; other integers are counted value by value"),
     PARAM(struct threshold_params, side, .choices = side_choices, .init.choice = THRESHOLD_ABOVE,
           .doc = "which side of a threshold that is found becomes 1"),
     PARAM(struct threshold_params, scope, .choices = ts_scope_series_choices,
@@ -347,28 +346,20 @@ const struct stage threshold_stage = {
     .summary = "make a mask of the values above, below or between thresholds, given or found",
     .doc =
         "`y = 1` where `above < x < below`, else 0, as u8: a mask, which `apply_mask` and the "
-        "parameter `mask` of "
-        "other "
-        "stages "
-        "take. A chain goes on with the image that was masked by `input: NAME`.\n\n"
+        "parameter `mask` of other stages take. A chain goes on with the image that was masked by "
+        "`input: NAME`.\n\n"
         "`method: otsu` finds a threshold t, and values above it become 1, with `side: below` "
-        "those up to it. It is "
-        "the rule of `skimage.filters.threshold_otsu` (N. Otsu, 1979): 8- and 16-bit integers are "
-        "counted value by "
-        "value; floats and 32-bit integers in `bins` bins between the smallest and the largest "
-        "finite value, and t is "
-        "the middle of a bin. The variance between the classes is compared from exact counts. "
-        "`method: percentile` "
-        "takes the value at a percentile (rule `linear` of `numpy.percentile`, exact for every "
-        "type). The threshold "
-        "is written as the table `threshold`; `above` with that number gives the same mask "
-        "again.\n\n"
+        "those up to it. It is the rule of `skimage.filters.threshold_otsu` (N. Otsu, 1979): 8- "
+        "and 16-bit integers are counted value by value; floats and 32-bit integers in `bins` bins "
+        "between the smallest and the largest finite value, and t is the middle of a bin. The "
+        "variance between the classes is compared from exact counts. `method: percentile` takes "
+        "the value at a percentile (rule `linear` of `numpy.percentile`, exact for every type). "
+        "The threshold is written as the table `threshold`; `above` with that number gives the "
+        "same mask again.\n\n"
         "NaN becomes 0, whatever the side. An infinite value compares as a number does and has no "
-        "part in finding a "
-        "threshold. Invalid pixels, such as a CT's padding, become 0 and have no part either; "
-        "pixels that `mask` "
-        "leaves out have none, and are compared. Where no pixel counts the threshold is NaN and "
-        "all become 0.\n\n"
+        "part in finding a threshold. Invalid pixels, such as a CT's padding, become 0 and have no "
+        "part either; pixels that `mask` leaves out have none, and are compared. Where no pixel "
+        "counts the threshold is NaN and all become 0.\n\n"
         "Cost: one pass to map; one more to find a threshold, two for 32-bit integers and floats.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(threshold_params, struct threshold_params),

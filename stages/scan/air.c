@@ -33,11 +33,10 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const int64_t n = context->in.axes[2].n, most = (n - 1) / 2;
     if (params->detectors <= most)
         return TS_OK;
-    return ts_param_error(
-        context->set, "detectors", "air-too-wide", context->diag,
-        "%lld on both sides of a row of %lld leave none for the object, and at most %lld were "
-        "expected",
-        (long long)params->detectors, (long long)n, (long long)most);
+    return ts_param_error(context->set, "detectors", "air-too-wide", context->diag,
+                          "%lld on both sides of a row of %lld leave none for the object, and at "
+                          "most %lld were expected",
+                          (long long)params->detectors, (long long)n, (long long)most);
 }
 
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
@@ -114,12 +113,10 @@ const struct stage air_stage = {
     .name = "air",
     .summary = "divide projections by the beam beside the object, for scans without flats",
     .doc = "`t = (x - dark) / (a - dark)`, where `a` is what the beam alone would give: in every "
-           "row of every view the "
-           "straight line through the means of the `detectors` outermost values on the left and on "
-           "the right, each "
-           "mean at the middle of its detector pixels. For scans that came without flats, and "
-           "whose object leaves both "
-           "ends of the detector free in every view:\n\n"
+           "row of every view the straight line through the means of the `detectors` outermost "
+           "values on the left and on the right, each mean at the middle of its detector pixels. "
+           "For scans that came without flats, and whose object leaves both ends of the detector "
+           "free in every view:\n\n"
            "    input: {tiff: sinogram.tif, pages: sinograms, pixel_size: 0.1, angle_start: 0, "
            "angle_stop: 360}\n"
            "    stages:\n"
@@ -128,21 +125,16 @@ const struct stage air_stage = {
            "      - center:\n"
            "      - fbp:\n\n"
            "It follows a beam that changes from view to view, and its slope along the detector, "
-           "and knows nothing of "
-           "what single detector pixels give: where there are flats, `flat_field` does, and `air` "
-           "after it still takes "
-           "out the drift of the beam. Without flats, `ring` takes out the stripes. Where the "
-           "values of the open beam "
-           "and of the dark are known numbers, `rescale` with `range: [dark, flat]`, `quantity: "
-           "transmission` and "
+           "and knows nothing of what single detector pixels give: where there are flats, "
+           "`flat_field` does, and `air` after it still takes out the drift of the beam. Without "
+           "flats, `ring` takes out the stripes. Where the values of the open beam and of the dark "
+           "are known numbers, `rescale` with `range: [dark, flat]`, `quantity: transmission` and "
            "`clip: false` divides by those.\n\n"
            "A row whose line is not above `dark` from end to end has no transmission: it becomes "
-           "NaN, which "
-           "`minus_log` refuses by default, and the table `blocked` counts such views of each "
-           "slice.\n\n"
+           "NaN, which `minus_log` refuses by default, and the table `blocked` counts such views "
+           "of each slice.\n\n"
            "TomoPy's `normalize_bg` (`air` is its `detectors`) puts the two means at the ends of "
-           "the row, and takes 1 "
-           "for a mean that is 0 or less.\n\n"
+           "the row, and takes 1 for a mean that is 0 or less.\n\n"
            "Cost: one pass.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) |
                               TS_QUANTITY_BIT(TS_INTENSITY),
@@ -158,8 +150,8 @@ const struct stage air_stage = {
     .gives_nan = true,
     .cuda = STAGE_CUDA(air_cuda),
     .bench = "detectors=4",
-    .tolerance = {.relative = 4.5e-7,
-                  .why = "of (|x| + |dark|) / (a - dark): x, dark, their difference, the ends of "
-                         "the line and the "
-                         "steps to a - dark are rounded to float, then divided: 7 halves of 2^-23"},
+    .tolerance =
+        {.relative = 4.5e-7,
+         .why = "of (|x| + |dark|) / (a - dark): x, dark, their difference, the ends of the line "
+                "and the steps to a - dark are rounded to float, then divided: 7 halves of 2^-23"},
 };

@@ -286,13 +286,12 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
     const struct diag_site site = site_of(slice, "center-truncated");
     char what[160];
     if (look->may_miss) {
-        ts_diag_warning(
-            slice->context->diag, &site,
-            "the object leaves the detector at its %s end, more than at the other, in slice %lld "
-            "of a whole "
-            "turn, so that the axis is off the middle, maybe out of reach of this search",
-            look->truncation.first > look->truncation.last ? "first" : "last",
-            (long long)params_of(slice)->slice);
+        ts_diag_warning(slice->context->diag, &site,
+                        "the object leaves the detector at its %s end, more than at the other, in "
+                        "slice %lld of a whole turn, so that the axis is off the middle, maybe out "
+                        "of reach of this search",
+                        look->truncation.first > look->truncation.last ? "first" : "last",
+                        (long long)params_of(slice)->slice);
         ts_diag_hint(slice->context->diag, "`method: overlap` searches nearly the whole detector");
         return;
     }
@@ -302,24 +301,21 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
     else
         snprintf(what, sizeof what,
                  "the center is that of %s, which may be off by %.2f; the sinogram has it at %.2f "
-                 "and opposite views at "
-                 "%.2f",
+                 "and opposite views at %.2f",
                  look->taken.center == look->by_opposite ? "opposite views" : "the sinogram",
                  look->error, look->by_sinogram, look->by_opposite);
-    ts_diag_warning(
-        slice->context->diag, &site,
-        "the detector cuts off the object in slice %lld, or the flats or the beam changed, so that "
-        "air is "
-        "not 0 there: the first end sees %.0f %% and the last %.0f %% of the most that is seen; %s",
-        (long long)params_of(slice)->slice, 100 * look->truncation.first,
-        100 * look->truncation.last, what);
-    ts_diag_hint(slice->context->diag, "look at it with strip: true, or give the center; what the "
-                                       "rows lack shows in a reconstruction as "
-                                       "well, less so with `pad: {}` before it; in a whole turn "
-                                       "with the axis near an end of the detector "
-                                       "`method: overlap` finds it; if both ends are air, `air` "
-                                       "before minus_log makes it 0, with as many "
-                                       "`detectors` as see no object");
+    ts_diag_warning(slice->context->diag, &site,
+                    "the detector cuts off the object in slice %lld, or the flats or the beam "
+                    "changed, so that air is not 0 there: the first end sees %.0f %% and the last "
+                    "%.0f %% of the most that is seen; %s",
+                    (long long)params_of(slice)->slice, 100 * look->truncation.first,
+                    100 * look->truncation.last, what);
+    ts_diag_hint(
+        slice->context->diag,
+        "look at it with strip: true, or give the center; what the rows lack shows in a "
+        "reconstruction as well, less so with `pad: {}` before it; in a whole turn with the axis "
+        "near an end of the detector `method: overlap` finds it; if both ends are air, `air` "
+        "before minus_log makes it 0, with as many `detectors` as see no object");
 }
 
 static void warn_if_doubtful(const struct center_slice *slice, const struct look *look)
@@ -333,16 +329,15 @@ static void warn_if_doubtful(const struct center_slice *slice, const struct look
     const bool same = views_are_alike(&search),
                is_uncertain = !same && !(look->confidence > look->taken.noise);
     if (same)
-        ts_diag_warning(diag, &alike,
-                        "all views of slice %lld are the same, so that the center found, %.2f, is "
-                        "the middle of an "
-                        "object that looks alike from all sides, or of no object at all",
-                        z, look->taken.center);
+        ts_diag_warning(
+            diag, &alike,
+            "all views of slice %lld are the same, so that the center found, %.2f, is the middle "
+            "of an object that looks alike from all sides, or of no object at all",
+            z, look->taken.center);
     else if (is_uncertain)
         ts_diag_warning(diag, &uncertain,
                         "the center found in slice %lld, %.2f, has a confidence of %.3g, and noise "
-                        "without an object "
-                        "may have %.3g",
+                        "without an object may have %.3g",
                         z, look->taken.center, look->confidence, look->taken.noise);
     else if (!isnan(look->rival))
         ts_diag_warning(
@@ -375,8 +370,7 @@ static void hint_of_edge(const struct center_slice *slice, const struct look *lo
     ts_diag_hint(context->diag, "search further, try another slice%s, or give the center",
                  params_of(slice)->method == CENTER_OVERLAP ? " or method"
                  : turn ? ", or `method: overlap` for this scan of 360 degrees, whose axis may be "
-                          "near an end of the "
-                          "detector"
+                          "near an end of the detector"
                         : " or method");
 }
 
@@ -665,18 +659,17 @@ void ts_center_slice_tables(const struct center_params *params,
         number};
     tables[TABLE_CONFIDENCE] = (struct stage_table){
         "confidence",
-        "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite and "
-        "overlap, the measure at the center; of the one whose center is taken",
+        "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite and overlap, "
+        "the measure at the center; of the one whose center is taken",
         number};
     tables[TABLE_NOISE] = (struct stage_table){
         "noise", "the confidence that noise without an object may reach; less is warned of",
         number};
-    tables[TABLE_TRUNCATION] =
-        (struct stage_table){"truncation",
-                             "what the first and the last end of the row see of the object, as a "
-                             "share of the most that is seen: an object "
-                             "of more than 0.1 is cut off",
-                             pair};
+    tables[TABLE_TRUNCATION] = (struct stage_table){
+        "truncation",
+        "what the first and the last end of the row see of the object, as a share of the most that "
+        "is seen: an object of more than 0.1 is cut off",
+        pair};
     tables[TABLE_CENTERS] =
         (struct stage_table){"centers",
                              "the centers of sinogram, of opposite and of mass; NaN if that method "

@@ -35,8 +35,7 @@ static const struct choice combine_choices[] = {
 static const struct choice dead_choices[] = {
     {"nearest", DEAD_NEAREST,
      "the transmission of the nearest pixel of the detector row that is not dead, the left one of "
-     "two; NaN where the "
-     "whole row is dead"},
+     "two; NaN where the whole row is dead"},
     {"nan", DEAD_NAN, "NaN"},
     {NULL, 0, NULL},
 };
@@ -118,21 +117,18 @@ static int tables(const struct stage_context *context, struct stage_table tables
         .doc = "values of the projections and the flats that are the largest of their integer type",
         .code = "counts-saturated",
         .hint = "they are no measurements where the detector is saturated or has a gap: bad_pixels "
-                "before flat_field "
-                "fills them, in the projections and in the flats"};
-    tables[TABLE_STUCK] =
-        (struct stage_table){.name = "stuck",
-                             .doc = "detector pixels whose counts are the same in all views",
-                             .code = "counts-constant",
-                             .hint = "flat_field: {dead: nan} and bad_pixels: {columns: all} after "
-                                     "it fill what is dead or stuck; where an "
-                                     "object lets nothing pass in any view, leave them as they are",
-                             .mended = fills_stuck};
+                "before flat_field fills them, in the projections and in the flats"};
+    tables[TABLE_STUCK] = (struct stage_table){
+        .name = "stuck",
+        .doc = "detector pixels whose counts are the same in all views",
+        .code = "counts-constant",
+        .hint = "flat_field: {dead: nan} and bad_pixels: {columns: all} after it fill what is dead "
+                "or stuck; where an object lets nothing pass in any view, leave them as they are",
+        .mended = fills_stuck};
     tables[TABLE_UNEVEN] = (struct stage_table){
         .name = "uneven",
         .doc = "detector pixels whose flat less the dark, and whose transmission, are twice those "
-               "beside or half of "
-               "them",
+               "beside or half of them",
         .code = "flats-uneven",
         .hint =
             "their flats or darks are wrong: bad_pixels: {ratio: 2} after flat_field fills them",
@@ -149,8 +145,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
         .doc = "values of projections and flats at the full scale of a detector of fewer bits",
         .code = "counts-piled",
         .hint = "the detector is saturated there: bad_pixels: {highest: %lld} before flat_field "
-                "fills them, in the "
-                "projections and in the flats",
+                "fills them, in the projections and in the flats",
         .number = TABLE_FULL_SCALE};
     tables[TABLE_FULL_SCALE] = (struct stage_table){
         .name = "full_scale", .doc = "the value at which those of `piled` are; 0: there are none"};
@@ -588,67 +583,49 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage flat_field_stage = {
     .name = "flat_field",
     .summary = "divide counts by the flat field, less the dark",
-    .doc =
-        "`t = (counts - dark) / (flat - dark)` of every detector pixel, where `flat` and `dark` "
-        "are the means (or "
-        "medians) of the frames that `flats` and `darks` name, in double precision. They are "
-        "further inputs of the "
-        "same scan:\n\n"
-        "    input: {exchange: scan.h5}\n"
-        "    inputs:\n"
-        "      flats: {exchange: scan.h5, frames: flats}\n"
-        "      darks: {exchange: scan.h5, frames: darks}\n"
-        "    stages:\n"
-        "      - flat_field: {flats: flats, darks: darks}\n\n"
-        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive "
-        "number (a dead pixel, a "
-        "flat of zeros, NaN), or that a mask of its frames leaves out, has no transmission: `dead` "
-        "says what it gives, "
-        "and the table `dead` counts such pixels in every slice; a run ends with a note of their "
-        "sum, and with an "
-        "error where all are dead. The table `saturated` counts values of projections and flats "
-        "that are the largest "
-        "of an integer type, and a run warns of them (`counts-saturated`): a gap that holds 65535 "
-        "everywhere would "
-        "else be a transmission of 1. `bad_pixels` before this stage fills them. Nothing else is "
-        "changed: "
-        "transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
-        "`minus_log`. The frames of a scan before and after the projections are combined into one; "
-        "a beam that drifts "
-        "is not followed: `air` after this stage takes that out, from the detector pixels beside "
-        "the object. `air` "
-        "alone is for scans without flats.\n\n"
-        "Four more tables count what gives a number that is no transmission, and a run warns of "
-        "each:\n\n"
-        "- `stuck`: detector pixels whose counts are the same in all views, at least 8, but for "
-        "those at both ends of "
-        "a "
-        "row whose transmission is within 0.01 of 1, as the air of noiseless data, and the rim of "
-        "an object beside it "
-        "that all views see alike (`counts-constant`);\n"
-        "- `uneven`: detector pixels whose `flat - dark` is at least twice the median of the 10 "
-        "beside it, or at most "
-        "half of it, and whose mean transmission is so as well: stuck pixels of the flats or of "
-        "the darks "
-        "(`flats-uneven`). What they are wrong by less is a ring, and work for `ring`;\n"
-        "- `zingers`: pixels of the flats or the darks whose frames differ by 10 times the median "
-        "of the row (6 times "
-        "from three frames on), where that changes the transmission by 0.5 % (`frames-zingers`). A "
-        "pixel brighter than "
-        "the median of the row may differ by more in proportion. `combine: clean` leaves such "
-        "frames out;\n"
-        "- `piled`: values at the largest one of a slice, if that is 2^k - 1 from 255 on, or that "
-        "times a power of "
-        "two, "
-        "and not the largest of its type, and if at least 4 are there and more than 4 times as "
-        "many as one step below "
-        "it (`counts-piled`): a detector of 12 bits is saturated at 4095. `full_scale` is that "
-        "value.\n\n"
-        "A run looks at the middle slice of a scan that it reads, and warns of views that have the "
-        "very values of the "
-        "view before at another angle, noise included (`frames-repeated`). `minus_log` looks at "
-        "the transmissions.\n\n"
-        "Cost: one pass; the frames are read with the slices, twice.",
+    .doc = "`t = (counts - dark) / (flat - dark)` of every detector pixel, where `flat` and `dark` "
+           "are the means (or medians) of the frames that `flats` and `darks` name, in double "
+           "precision. They are further inputs of the same scan:\n\n"
+           "    input: {exchange: scan.h5}\n"
+           "    inputs:\n"
+           "      flats: {exchange: scan.h5, frames: flats}\n"
+           "      darks: {exchange: scan.h5, frames: darks}\n"
+           "    stages:\n"
+           "      - flat_field: {flats: flats, darks: darks}\n\n"
+           "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive "
+           "number (a dead pixel, a flat of zeros, NaN), or that a mask of its frames leaves out, "
+           "has no transmission: `dead` says what it gives, and the table `dead` counts such "
+           "pixels in every slice; a run ends with a note of their sum, and with an error where "
+           "all are dead. The table `saturated` counts values of projections and flats that are "
+           "the largest of an integer type, and a run warns of them (`counts-saturated`): a gap "
+           "that holds 65535 everywhere would else be a transmission of 1. `bad_pixels` before "
+           "this stage fills them. Nothing else is changed: transmissions of noise at or below 0 "
+           "and above 1 stay as they are, and are the matter of `minus_log`. The frames of a scan "
+           "before and after the projections are combined into one; a beam that drifts is not "
+           "followed: `air` after this stage takes that out, from the detector pixels beside the "
+           "object. `air` alone is for scans without flats.\n\n"
+           "Four more tables count what gives a number that is no transmission, and a run warns of "
+           "each:\n\n"
+           "- `stuck`: detector pixels whose counts are the same in all views, at least 8, but for "
+           "those at both ends of a row whose transmission is within 0.01 of 1, as the air of "
+           "noiseless data, and the rim of an object beside it that all views see alike "
+           "(`counts-constant`);\n"
+           "- `uneven`: detector pixels whose `flat - dark` is at least twice the median of the 10 "
+           "beside it, or at most half of it, and whose mean transmission is so as well: stuck "
+           "pixels of the flats or of the darks (`flats-uneven`). What they are wrong by less is a "
+           "ring, and work for `ring`;\n"
+           "- `zingers`: pixels of the flats or the darks whose frames differ by 10 times the "
+           "median of the row (6 times from three frames on), where that changes the transmission "
+           "by 0.5 % (`frames-zingers`). A pixel brighter than the median of the row may differ by "
+           "more in proportion. `combine: clean` leaves such frames out;\n"
+           "- `piled`: values at the largest one of a slice, if that is 2^k - 1 from 255 on, or "
+           "that times a power of two, and not the largest of its type, and if at least 4 are "
+           "there and more than 4 times as many as one step below it (`counts-piled`): a detector "
+           "of 12 bits is saturated at 4095. `full_scale` is that value.\n\n"
+           "A run looks at the middle slice of a scan that it reads, and warns of views that have "
+           "the very values of the view before at another angle, noise included "
+           "(`frames-repeated`). `minus_log` looks at the transmissions.\n\n"
+           "Cost: one pass; the frames are read with the slices, twice.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS), TS_ANY_BEAM),
     STAGE_PARAMS(flat_field_params, struct flat_field_params),
     .resolve = resolve,
@@ -662,7 +639,6 @@ const struct stage flat_field_stage = {
     .cuda = STAGE_CUDA(flat_field_cuda),
     .tolerance = {.relative = 1e-6,
                   .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) "
-                         "are rounded to float, "
-                         "then subtracted and multiplied"},
+                         "are rounded to float, then subtracted and multiplied"},
     .bench = "combine=mean|combine=median",
 };

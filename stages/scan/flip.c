@@ -61,17 +61,13 @@ const struct stage flip_stage = {
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "the detector pixels of a sinogram in the opposite order",
     .doc = "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at "
-           "detector pixel c is at "
-           "n - 1 - c after it. For scans whose detector pixels run the other way than the "
-           "convention of docs/geometry.md "
-           "says.\n\n"
+           "detector pixel c is at n - 1 - c after it. For scans whose detector pixels run the "
+           "other way than the convention of docs/geometry.md says.\n\n"
            "Of parallel rays such a scan, taken as it is, comes out turned by half a turn, not "
-           "mirrored: the ray of u at "
-           "theta is that of -u at theta + 180. Mirrored is one whose views turn the other way, "
-           "which `angle_sense: "
-           "y-to-x` of the input mends. A fan whose detector pixels run the other way is wrong "
-           "altogether. Data in the "
-           "geometry of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
+           "mirrored: the ray of u at theta is that of -u at theta + 180. Mirrored is one whose "
+           "views turn the other way, which `angle_sense: y-to-x` of the input mends. A fan whose "
+           "detector pixels run the other way is wrong altogether. Data in the geometry of ASTRA's "
+           "`fanflat` take `flip` and half a turn:\n\n"
            "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, "
            "angle_offset: 180, ...}\n"
            "    stages: [flip, fbp]",

@@ -179,22 +179,18 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
                            .one = "is negative",
                            .many = "are negative",
                            .hint = "the dark field may be brighter than the projections; "
-                                   "nonpositive: floor takes `floor` in "
-                                   "their place"},
-        [KIND_NAN] =
-            {.code = "transmission-nan",
-             .one = "is NaN",
-             .many = "are NaN",
-             .hint =
-                 "rows of dead pixels (table `dead` of flat_field) and views without a beam "
-                 "(`blocked` of air) give "
-                 "them; `bad_pixels` before minus_log fills them, nonfinite: nan lets them pass"},
+                                   "nonpositive: floor takes `floor` in their place"},
+        [KIND_NAN] = {.code = "transmission-nan",
+                      .one = "is NaN",
+                      .many = "are NaN",
+                      .hint = "rows of dead pixels (table `dead` of flat_field) and views without "
+                              "a beam (`blocked` of air) give them; `bad_pixels` before minus_log "
+                              "fills them, nonfinite: nan lets them pass"},
         [KIND_INFINITE] = {.code = "transmission-infinite",
                            .one = "is infinite",
                            .many = "are infinite",
                            .hint = "a flat field of 0 gives them; `bad_pixels` before minus_log "
-                                   "fills them, nonfinite: nan lets "
-                                   "them pass as NaN"},
+                                   "fills them, nonfinite: nan lets them pass as NaN"},
     };
     const struct ts_axis *axes = context->in.axes;
     const unsigned long long count = found->count[kind], at = ~found->not_first[kind];
@@ -209,12 +205,12 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         count == 1 ? "has" : "have", ts_axis_name(&axes[0]), at / slice, ts_axis_name(&axes[1]),
         at % slice / row, ts_axis_name(&axes[2]), at % row);
     const bool all = count == (unsigned long long)ts_image_count(&context->in);
-    return ts_diag_hint(context->diag, "%s",
-                        kind == KIND_NAN && all
-                            ? "nothing is left to fill them from: flats that are nowhere brighter "
-                              "than the darks, or no "
-                              "numbers, give them, as where the two were exchanged"
-                            : texts[kind].hint);
+    return ts_diag_hint(
+        context->diag, "%s",
+        kind == KIND_NAN && all
+            ? "nothing is left to fill them from: flats that are nowhere brighter than the darks, "
+              "or no numbers, give them, as where the two were exchanged"
+            : texts[kind].hint);
 }
 
 /* Warns of the values that `floor` took the place of, and refuses an image of nothing else: a line
@@ -244,10 +240,8 @@ static enum ts_status report_floor(const struct stage_context *context,
                     count[KIND_NEGATIVE]);
     ts_diag_hint(context->diag,
                  "`bad_pixels: {lowest: %g}` before minus_log fills those of dead pixels from the "
-                 "pixels beside them; the "
-                 "table `floored` counts them by slice; nonpositive: error ends the run instead, "
-                 "and says where the "
-                 "first one is",
+                 "pixels beside them; the table `floored` counts them by slice; nonpositive: error "
+                 "ends the run instead, and says where the first one is",
                  params_of(context)->floor);
     return TS_OK;
 }
@@ -340,40 +334,28 @@ const struct stage minus_log_stage = {
     .name = "minus_log",
     .summary = "transmission to line integrals, -log(t)",
     .doc = "`y = -log(t)` with `t = I/I0` the transmission (the law of Beer and Lambert): the line "
-           "integral of the "
-           "attenuation, which has no unit. `fbp` and the other reconstructions take these.\n\n"
+           "integral of the attenuation, which has no unit. `fbp` and the other reconstructions "
+           "take these.\n\n"
            "A transmission of 0 or below has no logarithm: noise and dead pixels give a few in "
-           "most scans. They, and "
-           "small positive ones, are taken as `floor`, the run warns of their number, and the "
-           "table `floored` (z) counts "
-           "them slice by slice; it fails where all are 0 or below. `nonpositive: nan` makes them "
-           "NaN, counted in the "
-           "table `nonpositive` (z), and "
-           "`nonpositive: error` ends the run with the place of the first one; chains of version 1 "
-           "do so by default. "
-           "The default floor of 1e-6 lies below the least step of a 16-bit detector, 1.5e-5, and "
-           "gives 13.8.\n\n"
+           "most scans. They, and small positive ones, are taken as `floor`, the run warns of "
+           "their number, and the table `floored` (z) counts them slice by slice; it fails where "
+           "all are 0 or below. `nonpositive: nan` makes them NaN, counted in the table "
+           "`nonpositive` (z), and `nonpositive: error` ends the run with the place of the first "
+           "one; chains of version 1 do so by default. The default floor of 1e-6 lies below the "
+           "least step of a 16-bit detector, 1.5e-5, and gives 13.8.\n\n"
            "NaN and infinity have no logarithm either, and end the run; `nonfinite: nan` passes "
-           "them on as NaN and counts "
-           "them in the table `nonfinite` (z).\n\n"
+           "them on as NaN and counts them in the table `nonfinite` (z).\n\n"
            "A run warns of a middle slice of which more than 5 % have a transmission above 1.3, in "
-           "means of a 64th of the "
-           "detector pixels and a 16th of the views: the flats were darker than the beam "
-           "(`transmission-bright`); and of "
-           "views that show nothing of the object though those beside them do (`view-blank`). If "
-           "both ends of the rows "
-           "are "
-           "air, which is flat and the same on both sides in all views, it warns of a mean "
-           "transmission there above 1.13 "
-           "or below 1 / 1.13, and of a step by as much between views (`air-level`). Line "
-           "integrals that a chain reads "
-           "are looked at in the same way.\n\n"
+           "means of a 64th of the detector pixels and a 16th of the views: the flats were darker "
+           "than the beam (`transmission-bright`); and of views that show nothing of the object "
+           "though those beside them do (`view-blank`). If both ends of the rows are air, which is "
+           "flat and the same on both sides in all views, it warns of a mean transmission there "
+           "above 1.13 or below 1 / 1.13, and of a step by as much between views (`air-level`). "
+           "Line integrals that a chain reads are looked at in the same way.\n\n"
            "Counts become a transmission by `flat_field`, without flats by `air`, and numbers that "
-           "stand for one, such as "
-           "0 to 65535 for 0 to 1, by `rescale: {range: [0, 65535], quantity: transmission}`; what "
-           "is a line integral "
-           "already is refused, because a "
-           "second logarithm gives a wrong picture. The CPU and CUDA devices give the same bytes.",
+           "stand for one, such as 0 to 65535 for 0 to 1, by `rescale: {range: [0, 65535], "
+           "quantity: transmission}`; what is a line integral already is refused, because a second "
+           "logarithm gives a wrong picture. The CPU and CUDA devices give the same bytes.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,
     .dtypes = TS_DTYPE_BIT(TS_F32),
@@ -386,8 +368,7 @@ const struct stage minus_log_stage = {
          [TS_HU] = "this image is reconstructed, and minus_log goes before the reconstruction",
          [TS_INTENSITY] =
              ("where the values are I/I0, say `quantity: transmission` at the input, or in "
-              "`rescale` with its `range`; else `air` divides them by the beam beside the "
-              "object")},
+              "`rescale` with its `range`; else `air` divides them by the beam beside the object")},
     STAGE_PARAMS(minus_log_params, struct minus_log_params),
     .resolve = resolve,
     .shape = shape,

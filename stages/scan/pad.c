@@ -21,8 +21,7 @@ static const struct param pad_params[] = {
           .doc = "detector pixels after the last"),
     PARAM(struct pad_params, border, .choices = ts_border_choices, .init.choice = BORDER_NEAREST,
           .doc = "what the new detector pixels hold. nearest is numpy's and TomoPy's edge, "
-                 "constant 0 their "
-                 "zeros; " TS_BORDER_DOC),
+                 "constant 0 their zeros; " TS_BORDER_DOC),
     PARAM(struct pad_params, constant, .unit = "value", .init.r = 0,
           .doc = "with border constant: the value"),
 };
@@ -113,15 +112,12 @@ const struct stage pad_stage = {
     .name = "pad",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "more detector pixels on both sides of a sinogram",
-    .doc = "Adds `left` detector pixels before the first and `right` after the last, at the same "
-           "distance. Each "
-           "detector pixel keeps its position in mm, and so does the rotation center: `radon`, "
-           "`fbp` and the others "
-           "need no other center after it. Use it where the object reaches beyond the detector: "
-           "sides of zeros leave a "
-           "bright rim in a reconstruction, `border: nearest` does not. Reconstructions pad for "
-           "their filters by "
-           "themselves.",
+    .doc =
+        "Adds `left` detector pixels before the first and `right` after the last, at the same "
+        "distance. Each detector pixel keeps its position in mm, and so does the rotation center: "
+        "`radon`, `fbp` and the others need no other center after it. Use it where the object "
+        "reaches beyond the detector: sides of zeros leave a bright rim in a reconstruction, "
+        "`border: nearest` does not. Reconstructions pad for their filters by themselves.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(pad_params, struct pad_params),
     .resolve = resolve,

@@ -94,8 +94,7 @@ static enum ts_status refuse_order(const struct stage_context *context, int64_t 
     const struct ts_axis *axis = &context->in.axes[1];
     return ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
                          "view %lld, at %.6g degrees, comes after view %lld, at %.6g, and angles "
-                         "that go one way were "
-                         "expected",
+                         "that go one way were expected",
                          (long long)view, ts_view_degree(axis, view), (long long)view - 1,
                          ts_view_degree(axis, view - 1));
 }
@@ -110,25 +109,24 @@ static enum ts_status refuse_opposite(const struct stage_context *context, int64
     if (none) {
         const struct diag_site site = {
             .code = "views-opposite", .span = context->set->span, .stage = context->stage->name};
-        ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
-                      "view %lld at %.6g degrees has no opposite: the nearest to %.6g degrees are "
-                      "view %lld at %.6g "
-                      "and view %lld at %.6g (modulo 360), and a whole turn was expected",
-                      (long long)view, degree, degree + 180, before, low, after, high);
+        ts_diag_error(
+            context->diag, TS_BAD_CHAIN, &site,
+            "view %lld at %.6g degrees has no opposite: the nearest to %.6g degrees are view %lld "
+            "at %.6g and view %lld at %.6g (modulo 360), and a whole turn was expected",
+            (long long)view, degree, degree + 180, before, low, after, high);
         const double last = (double)(context->in.axes[2].n - 1),
                      off = fabs(params_of(context)->center - 0.5 * last);
         return off <= 0.05 * last
-                   ? ts_diag_hint(context->diag,
-                                  "the axis is near the middle of the detector: fbp and "
-                                  "fourier take half a turn without stitch")
+                   ? ts_diag_hint(context->diag, "the axis is near the middle of the detector: fbp "
+                                                 "and fourier take half a turn without stitch")
                    : TS_BAD_CHAIN;
     }
-    ts_param_error(context->set, "between", "views-between", context->diag,
-                   "the opposite of view %lld at %.6g degrees lies between view %lld at %.6g and "
-                   "view %lld at %.6g, "
-                   "and one within a tenth of a step, %.6g degrees, was expected",
-                   (long long)view, degree, before, low, after, high,
-                   same_angle * 180 / (double)params_of(context)->views);
+    ts_param_error(
+        context->set, "between", "views-between", context->diag,
+        "the opposite of view %lld at %.6g degrees lies between view %lld at %.6g and view %lld at "
+        "%.6g, and one within a tenth of a step, %.6g degrees, was expected",
+        (long long)view, degree, before, low, after, high,
+        same_angle * 180 / (double)params_of(context)->views);
     return ts_diag_hint(context->diag,
                         "between: interpolate takes it from both, which smooths far from the axis");
 }
@@ -139,8 +137,7 @@ static void warn_of_lost(const struct stage_context *context, double before, dou
         .code = "views-lost", .span = context->set->span, .stage = context->stage->name};
     ts_diag_warning(context->diag, &site,
                     "no views are between %.6g and %.6g degrees from the first one, and the result "
-                    "has none there "
-                    "either",
+                    "has none there either",
                     before, after);
 }
 
@@ -514,8 +511,7 @@ static const struct param stitch_params[] = {
                  "center is no whole number"),
     PARAM(struct stitch_params, between, .choices = betweens, .init.choice = STITCH_FEW,
           .doc = "what is done about a view whose opposite lies between two views: lost views, odd "
-                 "numbers of views "
-                 "over a turn, angles that are not even"),
+                 "numbers of views over a turn, angles that are not even"),
 };
 
 const struct stage stitch_stage = {
@@ -524,19 +520,14 @@ const struct stage stitch_stage = {
     .summary = "join opposite views of a whole turn whose axis is near the detector's edge: half a "
                "turn, twice as wide",
     .doc = "Half acquisition, also called extended field of view or a 360-degree scan with an "
-           "offset axis: over a whole "
-           "turn a detector beside the rotation axis sees an object nearly twice as wide as "
-           "itself. The view at theta + "
-           "180 degrees is the view at theta mirrored about the axis, `p(theta + 180, s) = "
-           "p(theta, -s)`. Each view of "
-           "the first half turn is continued by its opposite beyond the end that is near the axis; "
-           "where both see the "
-           "object they are blended, so that no seam is left. The result is a scan of half a turn, "
-           "of `2 (n - 1 - c) + 1` "
-           "detector pixels that see something for an axis at detector pixel c in the first half "
-           "of n, which every "
-           "reconstruction takes; `sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of "
-           "Algotom do the same. "
+           "offset axis: over a whole turn a detector beside the rotation axis sees an object "
+           "nearly twice as wide as itself. The view at theta + 180 degrees is the view at theta "
+           "mirrored about the axis, `p(theta + 180, s) = p(theta, -s)`. Each view of the first "
+           "half turn is continued by its opposite beyond the end that is near the axis; where "
+           "both see the object they are blended, so that no seam is left. The result is a scan of "
+           "half a turn, of `2 (n - 1 - c) + 1` detector pixels that see something for an axis at "
+           "detector pixel c in the first half of n, which every reconstruction takes; "
+           "`sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. "
            "Without it `fbp` and `fourier` are wrong beyond the circle that all views see.\n\n"
            "    stages:\n"
            "      - flat_field: {flats: flats, darks: darks}\n"
@@ -545,30 +536,22 @@ const struct stage stitch_stage = {
            "      - stitch: {}\n"
            "      - fbp: {}\n\n"
            "Line integrals are what should be blended: `minus_log` before it. Transmissions are "
-           "taken too. The detector "
-           "pixels of the result stand where those of the first half turn stand, and samples that "
-           "no opposite sees are "
-           "theirs, bit for bit. Where 2 c is a whole number those of opposites are copied as "
-           "well; else they are "
-           "interpolated. Detector pixels beyond what either view sees hold air, 0, or 1 of "
-           "transmissions; where the "
+           "taken too. The detector pixels of the result stand where those of the first half turn "
+           "stand, and samples that no opposite sees are theirs, bit for bit. Where 2 c is a whole "
+           "number those of opposites are copied as well; else they are interpolated. Detector "
+           "pixels beyond what either view sees hold air, 0, or 1 of transmissions; where the "
            "object reaches that far, give `detectors` as many as see something. The axis may be "
-           "near either end; in the "
-           "middle of the detector both views see all and the result is their weighted mean, no "
-           "wider.\n\n"
+           "near either end; in the middle of the detector both views see all and the result is "
+           "their weighted mean, no wider.\n\n"
            "Views go one way, rising or falling, from any angle on, over a whole turn at least; "
-           "those of the first half "
-           "turn are kept, with their angles. An opposite is a view within a tenth of a step of "
-           "theta + 180 degrees, "
-           "modulo 360. Of 361 views from 0 to 360 degrees the first 180 are kept, and the last, "
-           "as every view that is no "
-           "opposite, plays no part. An odd number of views over a turn has its opposites between "
-           "views: an error, unless "
-           "`between` is `interpolate`. The opposites of a few lost views are interpolated. Where "
-           "more than one in a row "
-           "are lost in the second half turn, at most 18 degrees, the result is the half turn that "
-           "ends with them, which "
-           "lacks them, and a warning (`views-lost`) says so.\n\n"
+           "those of the first half turn are kept, with their angles. An opposite is a view within "
+           "a tenth of a step of theta + 180 degrees, modulo 360. Of 361 views from 0 to 360 "
+           "degrees the first 180 are kept, and the last, as every view that is no opposite, plays "
+           "no part. An odd number of views over a turn has its opposites between views: an error, "
+           "unless `between` is `interpolate`. The opposites of a few lost views are interpolated. "
+           "Where more than one in a row are lost in the second half turn, at most 18 degrees, the "
+           "result is the half turn that ends with them, which lacks them, and a warning "
+           "(`views-lost`) says so.\n\n"
            "A value that is NaN or infinite reaches the samples that are made of it.\n\n"
            "Cost: each view is read once, each sample written once.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_TRANSMISSION),
@@ -577,8 +560,7 @@ const struct stage stitch_stage = {
         {[TS_COUNTS] =
              "`flat_field`, or `air` without flats, and then `minus_log` make line integrals",
          [TS_INTENSITY] =
-             ("where the values are line integrals, say `quantity: line_integral` at the "
-              "input")},
+             ("where the values are line integrals, say `quantity: line_integral` at the input")},
     STAGE_PARAMS(stitch_params, struct stitch_params),
     .resolve = resolve,
     .shape = shape,

@@ -91,16 +91,15 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     *(struct finite_slice *)result = (struct finite_slice){.largest = found->largest};
     if (found->n == 0)
         return TS_OK;
-    ts_diag_error(context->diag, TS_BAD_INPUT,
-                  &(struct diag_site){.code = "not-finite",
-                                      .span = context->set->span,
-                                      .stage = context->stage->name},
-                  "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were "
-                  "expected, as these would "
-                  "spoil the result; the first is in view %llu at detector pixel %llu",
-                  (unsigned long long)found->n, (unsigned long long)slice,
-                  (unsigned long long)(first / slice), (unsigned long long)(first % slice / row),
-                  (unsigned long long)(first % row));
+    ts_diag_error(
+        context->diag, TS_BAD_INPUT,
+        &(struct diag_site){
+            .code = "not-finite", .span = context->set->span, .stage = context->stage->name},
+        "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were expected, "
+        "as these would spoil the result; the first is in view %llu at detector pixel %llu",
+        (unsigned long long)found->n, (unsigned long long)slice,
+        (unsigned long long)(first / slice), (unsigned long long)(first % slice / row),
+        (unsigned long long)(first % row));
     return ts_diag_hint(context->diag,
                         "`bad_pixels` before it fills them from the pixels beside them");
 }

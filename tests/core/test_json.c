@@ -67,9 +67,8 @@ static char *write_example(bool indented)
 Test(json, writes_one_line_or_many)
 {
     char *line = write_example(false), *lines = write_example(true);
-    cr_assert_str_eq(line,
-                     "{\"numbers\": [-9223372036854775808, 0.1, 180, null, null], \"empty\": {}, "
-                     "\"yes\": true, \"none\": null}\n");
+    cr_assert_str_eq(line, "{\"numbers\": [-9223372036854775808, 0.1, 180, null, null], \"empty\": "
+                           "{}, \"yes\": true, \"none\": null}\n");
     cr_assert_str_eq(
         lines,
         "{\n  \"numbers\": [\n    -9223372036854775808,\n    0.1,\n    180,\n    null,\n    null\n"

@@ -56,12 +56,10 @@ void ts_ranks_warn_alone(struct ts_diag *diag)
         return;
     ts_diag_warning(diag, &(struct diag_site){.code = "ranks-alone"},
                     "a launcher has started at least %lld processes, and this one does not know of "
-                    "the others: each "
-                    "that runs this chain computes all of it",
+                    "the others: each that runs this chain computes all of it",
                     (long long)n);
     ts_diag_hint(diag, "build with -DTOMOSTAGE_MPI=ON and the launcher's MPI to share one run; "
-                       "runs of their own need "
-                       "an output each");
+                       "runs of their own need an output each");
 }
 
 enum ts_status ts_ranks_refuse_several(const char *command, struct ts_diag *diag)

@@ -156,8 +156,7 @@ Test(dicom_dose, what_contradicts_itself_is_refused)
         {slope_beside, "Dose Grid Scaling is given beside a Rescale Slope or Intercept"},
         {no_position, "Image Position or Image Orientation (Patient) of the planes is missing"},
         {coronal, "Grid Frame Offset Vector begins with 30, expected 0, or of axial planes the z "
-                  "coordinate of "
-                  "Image Position, 30"},
+                  "coordinate of Image Position, 30"},
         {short_vector, "Grid Frame Offset Vector has no number for plane 3 of 3"},
         {long_vector, "Grid Frame Offset Vector has more numbers than the 3 planes"},
         {broken_vector, "Grid Frame Offset Vector has no number for plane 2 of 3"},

@@ -224,8 +224,7 @@ Test(dicom_expected, every_trusted_image_decodes_or_is_refused_for_cause, .timeo
         check_row(&row, &tally);
     fprintf(stderr,
             "dicom_expected: %zu trusted images: %zu equal (%zu of them compressed), %zu within 1 "
-            "of a lossy decoder, "
-            "%zu masked, %zu refused\n",
+            "of a lossy decoder, %zu masked, %zu refused\n",
             tally.trusted, tally.equal, tally.compressed, tally.lossy, tally.masked, tally.refused);
     for (size_t i = 0; i < tally.n_refusals; i++)
         fprintf(stderr, "dicom_expected: %5zu refused (%s)\n", tally.refusals[i].n,

@@ -333,10 +333,9 @@ Test(dicom_groups, mappings_without_a_rescale_are_warned_of)
     struct ts_diag *diag = ts_diag_create();
     struct source *source = open_frames(MAPPED, EXPLICIT, folder, sizeof folder, diag);
     cr_assert_not_null(source, "%s", ts_diag_get(diag, 0)->message);
-    ts_test_expect_warning(
-        diag, "dicom-series",
-        "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
-        "(0040,9096) is not applied");
+    ts_test_expect_warning(diag, "dicom-series",
+                           "the values are as stored: there is no Rescale Slope, and Real World "
+                           "Value Mapping (0040,9096) is not applied");
     cr_expect_eq(source->slices[0].slope, 1);
     source->ops->close(source);
     ts_diag_destroy(diag);

@@ -204,8 +204,7 @@ Test(dicom_geometry, agrees_with_the_table_of_positions, .timeout = 900)
     fclose(table);
     fprintf(stderr,
             "dicom_geometry: %d rows: %d ordered and spaced as the table says, %d refused, %d "
-            "orders compared;"
-            " refused for%s\n",
+            "orders compared; refused for%s\n",
             counts.rows, counts.volumes, counts.refused, counts.orders, counts.codes);
     cr_expect(counts.rows == 37 && counts.orders >= 13);
     cr_expect_eq(counts.volumes + counts.refused, counts.rows, "some rows are neither");

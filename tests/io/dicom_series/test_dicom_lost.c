@@ -355,8 +355,8 @@ Test(dicom_lost, links_to_files_are_followed)
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
     cr_expect_str_eq(ts_lost_attribute(&lost, "files_passed_over"),
-                     "3 names passed over: 1 link to a folder, not followed, 1 "
-                     "link that leads to itself, 1 folder .git, not searched");
+                     "3 names passed over: 1 link to a folder, not followed, 1 link that leads to "
+                     "itself, 1 folder .git, not searched");
     ts_test_expect_warning(lost.diag, "files-passed-over", "(.git, folder, loop)");
     free(ts_test_read_all(lost.source, lost.diag));
     ts_lost_close(&lost);

@@ -490,16 +490,14 @@ Test(dicom_positions, small_differences_of_direction_are_said)
         ts_test_study_open(&study, folder, &ts_dicom_default_rules);
         cr_assert_eq(study.n, i < 3 ? 1 : 2);
         if (i > 0)
-            cr_expect_str_eq(study.series[0].warnings[0],
-                             i < 3 ? i == 1 ? "the orientations of the slices differ: they are up "
-                                              "to 0.01 degrees off "
-                                              "their mean, which the volume has"
-                                            : "the orientations of the slices differ: they are up "
-                                              "to 0.05 degrees off "
-                                              "their mean, which the volume has"
-                                   : "other images of the series lie 0.2 degrees off and are a "
-                                     "series of their own "
-                                     "(direction cosines that differ by more than 0.0001)");
+            cr_expect_str_eq(
+                study.series[0].warnings[0],
+                i < 3 ? i == 1 ? "the orientations of the slices differ: they are up to 0.01 "
+                                 "degrees off their mean, which the volume has"
+                               : "the orientations of the slices differ: they are up to 0.05 "
+                                 "degrees off their mean, which the volume has"
+                      : "other images of the series lie 0.2 degrees off and are a series of their "
+                        "own (direction cosines that differ by more than 0.0001)");
         ts_test_study_close(&study);
     }
 }

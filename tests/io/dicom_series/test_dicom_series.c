@@ -468,9 +468,9 @@ Test(dicom_series, does_not_lose_a_slice_that_it_cannot_read)
     cr_assert_eq(choose(&group, NULL, &chosen), TS_BAD_INPUT);
     const struct ts_diag_record *record = ts_diag_get(group.diag, 0);
     cr_expect_str_eq(record->code, "dicom-length");
-    cr_expect_str_eq(record->message, "series 2 may lack slices that series 1 holds: 1 of 1 file "
-                                      "cannot be used; IM000.dcm: element "
-                                      "(0010,0010) claims 60000 bytes at byte 412, 426 are left");
+    cr_expect_str_eq(record->message,
+                     "series 2 may lack slices that series 1 holds: 1 of 1 file cannot be used; "
+                     "IM000.dcm: element (0010,0010) claims 60000 bytes at byte 412, 426 are left");
     cr_expect_str_eq(record->hint,
                      DICOM_UNREADABLE_HINT); /* `series: 2` by itself would be refused for them */
     cr_expect(choose(&group, "2", &chosen) == TS_OK && chosen->n_images == 10);

@@ -61,14 +61,14 @@ static void write_labels(const int order[3], int mirrored, size_t type, double s
             origin[d] += mirrored >> a & 1 ? (n[a] - 1) * step : 0;
         }
     }
-    const int head = sprintf(
-        bytes,
-        "NRRD0004\ntype: %s\ndimension: 3\nsizes: %d %d %d\nendian: little\nencoding: raw\n"
-        "space: left-posterior-superior\nspace directions: (%.9g,%.9g,%.9g) (%.9g,%.9g,%.9g) "
-        "(%.9g,%.9g,%.9g)\nspace origin: (%.9g,%.9g,%.9g)\n\n",
-        types[type].name, n[order[0]], n[order[1]], n[order[2]], steps[0][0], steps[0][1],
-        steps[0][2], steps[1][0], steps[1][1], steps[1][2], steps[2][0], steps[2][1], steps[2][2],
-        origin[0], origin[1], origin[2]);
+    const int head =
+        sprintf(bytes,
+                "NRRD0004\ntype: %s\ndimension: 3\nsizes: %d %d %d\nendian: little\nencoding: raw\n"
+                "space: left-posterior-superior\nspace directions: (%.9g,%.9g,%.9g) "
+                "(%.9g,%.9g,%.9g) (%.9g,%.9g,%.9g)\nspace origin: (%.9g,%.9g,%.9g)\n\n",
+                types[type].name, n[order[0]], n[order[1]], n[order[2]], steps[0][0], steps[0][1],
+                steps[0][2], steps[1][0], steps[1][1], steps[1][2], steps[2][0], steps[2][1],
+                steps[2][2], origin[0], origin[1], origin[2]);
     for (int i = 0; i < N; i++) {
         const int at[3] = {i % n[order[0]], i / n[order[0]] % n[order[1]],
                            i / n[order[0]] / n[order[1]]};

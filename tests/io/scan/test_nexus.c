@@ -545,8 +545,7 @@ Test(nexus, an_axis_that_nobody_takes_is_warned_of)
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
         snprintf(words, sizeof words,
                  "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken "
-                 "to stand at "
-                 "detector pixel 2",
+                 "to stand at detector pixel 2",
                  rows[i].axis);
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i,
                      outcome.err);

@@ -661,9 +661,8 @@ Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
     H5Fclose(file);
     snprintf(chain, sizeof chain,
              "tomostage: 2\ninput: {nexus: %s}\ninputs: {flats: {nexus: %s, frames: flats}, darks: "
-             "{nexus: %s, frames: "
-             "darks}}\nstages: [flat_field: {flats: flats, darks: darks}, air: {detectors: "
-             "1}]\noutput: {hdf5: r.h5}\n",
+             "{nexus: %s, frames: darks}}\nstages: [flat_field: {flats: flats, darks: darks}, air: "
+             "{detectors: 1}]\noutput: {hdf5: r.h5}\n",
              ts_scan_file.path, ts_scan_file.path, ts_scan_file.path);
     ts_test_chain_runs(chain, ts_scan_file.folder);
     size_t n;

@@ -146,8 +146,7 @@ TEST_ON_BOTH(result, goes_on_as_one_chain)
         ts_test_chain_runs(text, ts_scan_file.folder);
         snprintf(text, sizeof text,
                  "tomostage: 2\ninput: {result: one.h5, image: middle}\nstages:\n  - save: {name: "
-                 "middle}\n%soutput: "
-                 "{hdf5: two.h5}\n",
+                 "middle}\n%soutput: {hdf5: two.h5}\n",
                  cuts[i].after);
         ts_test_chain_runs(text, ts_scan_file.folder);
         same_image("one.h5", "two.h5", "/entry/middle");
@@ -169,9 +168,8 @@ TEST_ON_BOTH(result, of_dicom_projected_and_reconstructed)
     size_t n, n_before;
     ts_test_chain_runs(
         "tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: before}\n  - radon: "
-        "{views: 180, "
-        "detector_spacing: 1}\n  - fbp: {filter: hann, rows: 33, columns: 41, pixel_size: 2, "
-        "row_spacing: 2.5}\noutput: {hdf5: out.h5}\n",
+        "{views: 180, detector_spacing: 1}\n  - fbp: {filter: hann, rows: 33, columns: 41, "
+        "pixel_size: 2, row_spacing: 2.5}\noutput: {hdf5: out.h5}\n",
         ts_scan_file.folder);
     double *after = ts_test_read_hdf5_at(place("out.h5"), "/entry/data/data", &n),
            *before = ts_test_read_hdf5_at(place("out.h5"), "/entry/before/data", &n_before);
@@ -370,8 +368,7 @@ Test(result, an_edited_file_is_refused)
                                            "/entry/first/data"};
     for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
         ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: "
-                           "first}\n  - box: {radius: "
-                           "1}\noutput: {hdf5: bad.h5}\n",
+                           "first}\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n",
                            ts_scan_file.folder);
         edit_dataset(datasets[i]);
         remove(place("out.h5"));

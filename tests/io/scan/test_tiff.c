@@ -179,10 +179,9 @@ Test(tiff, what_pages_are)
     const double *turned = source->image.axes[1].positions;
     cr_assert(turned[0] == 180 && turned[1] == 179 && turned[2] == 177);
     source->ops->close(source);
-    source = ts_tiff_opened(
-        "pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 44, endpoint: true, "
-        "quantity: line_integral",
-        path);
+    source = ts_tiff_opened("pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 44, "
+                            "endpoint: true, quantity: line_integral",
+                            path);
     axes = source->image.axes;
     cr_assert(axes[0].n == 3 && axes[1].n == TIFF_ROWS && axes[1].spacing == 2 &&
               axes[1].kind == TS_AXIS_VIEW);

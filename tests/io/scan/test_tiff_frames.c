@@ -139,8 +139,7 @@ Test(tiff_frames, flats_and_darks_are_numbered)
         struct ts_diag *diag = ts_diag_create();
         snprintf(text, sizeof text,
                  "tomostage: 2\ninput: {tiff: flats.tif, pages: %s, frames: %s, pixel_size: "
-                 "2}\nstages: [save: {name: "
-                 "a}]\noutput: {hdf5: r.h5}\n",
+                 "2}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n",
                  pages[i % 2], i / 2 ? "darks" : "flats");
         cr_assert_eq(ts_chain_parse(text, strlen(text), "test", folder, &chain, diag), TS_OK);
         cr_assert_eq(tiff_format.open(&chain->sources[0].set, &source, diag), TS_OK);

@@ -210,8 +210,7 @@ Test(tiff_stacks, channels_and_times_are_picked_as_the_hint_says)
          "[3, 1, 3]",
          {3, 4, 5}},
         {"<?xml version=\"1.0\"?><OME><Image><Pixels DimensionOrder=\"XYZCT\" SizeX=\"37\" "
-         "SizeY=\"23\" SizeZ=\"3\" "
-         "SizeC=\"2\" SizeT=\"1\" Type=\"uint16\"></Pixels></Image></OME>",
+         "SizeY=\"23\" SizeZ=\"3\" SizeC=\"2\" SizeT=\"1\" Type=\"uint16\"></Pixels></Image></OME>",
          "pick: [0, 1, 3] takes the slices of the first channel, pick: [3, 1, 3]",
          "[3, 1, 3]",
          {3, 4, 5}},

@@ -128,24 +128,20 @@ Test(tiff_texts, sizes_in_texts_that_contradict_the_chain_are_warned_of)
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=5\nunit=pixel\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=5\n", NULL},
         {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
-         "PhysicalSizeX=\"50\" "
-         "PhysicalSizeY=\"60\"/></OME>",
+         "PhysicalSizeX=\"50\" PhysicalSizeY=\"60\"/></OME>",
          "rows are 0.06 mm apart and columns 0.05 mm"},
         {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
          "PhysicalSizeZ=\"100\"/></OME>",
          "slices are 0.1 mm apart"},
         {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
-         "PhysicalSizeZ=\"3\" "
-         "PhysicalSizeZUnit=\"mm\"/></OME>",
+         "PhysicalSizeZ=\"3\" PhysicalSizeZUnit=\"mm\"/></OME>",
          "slices are 3 mm apart"},
         {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
-         "PhysicalSizeZ=\"3\" "
-         "PhysicalSizeZUnit=\"pixel\"/></OME>",
+         "PhysicalSizeZ=\"3\" PhysicalSizeZUnit=\"pixel\"/></OME>",
          NULL},
         {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
-         "PhysicalSizeX=\"500\" "
-         "PhysicalSizeY=\"500\" "
-         "PhysicalSizeZ=\"2000\" PhysicalSizeZUnit=\"\xC2\xB5m\"/></OME>",
+         "PhysicalSizeX=\"500\" PhysicalSizeY=\"500\" PhysicalSizeZ=\"2000\" "
+         "PhysicalSizeZUnit=\"\xC2\xB5m\"/></OME>",
          NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -158,13 +158,12 @@ Test(source_chains, scans_in_hdf5)
     make_nexus();
     lead("input", "a.nxs");
     lead("flats", "a.nxs");
-    run_again(
-        "nexus: a.nxs, data: /entry/instrument/detector/data, angles: "
-        "/entry/instrument/detector/angles, image_key: "
-        "/entry/instrument/detector/image_key, pixel_size: 0.1",
-        "flats: {nexus: a.nxs, frames: flats, data: /entry/instrument/detector/data, image_key: "
-        "/entry/instrument/detector/image_key}",
-        "flat_field: {flats: flats}", NULL);
+    run_again("nexus: a.nxs, data: /entry/instrument/detector/data, angles: "
+              "/entry/instrument/detector/angles, image_key: /entry/instrument/detector/image_key, "
+              "pixel_size: 0.1",
+              "flats: {nexus: a.nxs, frames: flats, data: /entry/instrument/detector/data, "
+              "image_key: /entry/instrument/detector/image_key}",
+              "flat_field: {flats: flats}", NULL);
     cr_assert(H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta)) >= 0);
     const char *name = strrchr(ts_scan_file.path, '/') + 1;
     char text[600];

@@ -140,8 +140,7 @@ static const struct {
     {"exchange: scan.h5", SCAN_ROWS, false},
     {"exchange: scan.h5, pixel_size: 0.25", SCAN_ROWS, false},
     {"hdf5: scan.h5, path: /exchange/data, axes: [view, z, detector], theta_start: 0, theta_stop: "
-     "180, spacing: [0.5, "
-     "0.5]",
+     "180, spacing: [0.5, 0.5]",
      SCAN_ROWS, false},
     {"hdf5: scan.h5, path: /exchange/data, axes: [z, y, x]", SCAN_FRAMES, false},
     {"dicom: study", 5, true},

@@ -192,9 +192,8 @@ Test(npy, a_scan_is_a_sinogram_in_either_order)
 Test(npy, a_scan_has_the_angles_and_lengths_of_the_chain)
 {
     write_volume("<i2", TS_I16, false, "3, 4, 5");
-    struct source *source =
-        opened_scan("axes: [view, z, detector], angles: [0, 50, 130], angle_sense: y-to-x, "
-                    "spacing: [2, 0.5], quantity: counts");
+    struct source *source = opened_scan("axes: [view, z, detector], angles: [0, 50, 130], "
+                                        "angle_sense: y-to-x, spacing: [2, 0.5], quantity: counts");
     const struct ts_axis *axes = source->image.axes;
     cr_assert(axes[1].positions[2] == -130 && axes[0].spacing == 2 && axes[2].spacing == 0.5 &&
               axes[2].first == -1);

@@ -372,9 +372,8 @@ Test(bench, times_the_chain_on_the_cpu)
     request.values = BENCH_UNIFORM;
     request.json = true;
     text = printed(&request);
-    const char *row = strstr(
-        text, "\"dtype\": \"f32\", \"values\": \"uniform\", \"shape\": [1, 9, 16], \"device\": "
-              "\"cpu\", \"threads\": 1, \"seconds\": ");
+    const char *row = strstr(text, "\"dtype\": \"f32\", \"values\": \"uniform\", \"shape\": [1, 9, "
+                                   "16], \"device\": \"cpu\", \"threads\": 1, \"seconds\": ");
     cr_assert(row && atof(strstr(row, "\"seconds\": ") + strlen("\"seconds\": ")) > 0, "%s", text);
     free(text);
 }

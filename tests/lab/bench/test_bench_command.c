@@ -76,9 +76,8 @@ static void expect_missing(const char *const *line, const char *reason)
     ts_program_run(folder, line, &outcome);
     snprintf(expected, sizeof expected,
              "tomostage: error: `tomostage %s` is carried out by %s/tomostage-%s, which could not "
-             "be started: %s "
-             "[program-missing]\n  hint: tomostage-%s is built and installed with tomostage; copy "
-             "it there\n",
+             "be started: %s [program-missing]\n  hint: tomostage-%s is built and installed with "
+             "tomostage; copy it there\n",
              line[0], folder, line[0], reason, line[0]);
     cr_expect_eq(outcome.code, 1, "%s: exit %d", line[1], outcome.code);
     if (line[1] && !strcmp(line[1], "--json")) {

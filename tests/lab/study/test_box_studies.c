@@ -257,22 +257,19 @@ Test(box_studies, findings_follow_from_the_rows)
                                                 {"low-pass-8", "texture", 4096, 4},
                                                 {"low-pass-8", "convolve", 4096, 1}};
     char *text = finding_of(&ts_box_ladder_study, ladder, sizeof ladder / sizeof *ladder);
-    cr_expect_str_eq(
-        text,
-        SIZE ": unrolling saves 33 % at 3 x 3 and saves 0 % at 63 x 63; shared memory then costs "
-             "50 % at 3 x 3, saves 25 % at 15 x 15 and saves 50 % at 63 x 63; `fused` is 3.0 times "
-             "as fast as that tile at 3 x 3 and 25 times at 63 x 63");
+    cr_expect_str_eq(text, SIZE
+                     ": unrolling saves 33 % at 3 x 3 and saves 0 % at 63 x 63; shared memory then "
+                     "costs 50 % at 3 x 3, saves 25 % at 15 x 15 and saves 50 % at 63 x 63; "
+                     "`fused` is 3.0 times as fast as that tile at 3 x 3 and 25 times at 63 x 63");
     free(text);
     text = finding_of(&ts_box_grain_study, grain, sizeof grain / sizeof *grain);
-    cr_expect_str_eq(text, "radius 1, 8192 x 8192: a row a thread, by a shared tile, is 2.00 times "
-                           "as fast as a pixel a "
-                           "thread; textures are 1.50 and shared tiles 3.00 times as fast as plain "
-                           "reads; `fused` is 3 times "
-                           "as fast as the shared tile");
+    cr_expect_str_eq(text,
+                     "radius 1, 8192 x 8192: a row a thread, by a shared tile, is 2.00 times as "
+                     "fast as a pixel a thread; textures are 1.50 and shared tiles 3.00 times as "
+                     "fast as plain reads; `fused` is 3 times as fast as the shared tile");
     free(text);
     text = finding_of(&ts_neighborhood_study, neighbors, 4);
     cr_expect_str_eq(text, "8 neighbors, 4096 x 4096: the shared tile is 1.50 times and the "
-                           "texture 0.75 times as fast "
-                           "as plain loads, and the stage 3.0 times");
+                           "texture 0.75 times as fast as plain loads, and the stage 3.0 times");
     free(text);
 }

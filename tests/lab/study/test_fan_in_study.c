@@ -26,13 +26,11 @@ TEST_ON_BOTH(fan_in_study, every_work_by_every_order)
         long long n = 0, processors = 0;
         double seconds = 0, speed_up = 0, efficiency = 0;
         const char *numbers = strstr(row, "\"n\": ");
-        cr_assert(
-            numbers &&
-                sscanf(numbers,
-                       "\"n\": %lld, \"processors\": %lld, \"seconds\": %lf, \"speed_up\": %lf, "
-                       "\"efficiency\": %lf",
-                       &n, &processors, &seconds, &speed_up, &efficiency) == 5,
-            "%.200s", row);
+        cr_assert(numbers && sscanf(numbers,
+                                    "\"n\": %lld, \"processors\": %lld, \"seconds\": %lf, "
+                                    "\"speed_up\": %lf, \"efficiency\": %lf",
+                                    &n, &processors, &seconds, &speed_up, &efficiency) == 5,
+                  "%.200s", row);
         rated += seconds > 0 && speed_up > 0 &&
                  fabs(efficiency * (double)processors / speed_up - 1) < 1e-4;
         sizes += n == 1 << 18;

@@ -108,27 +108,25 @@ Test(histogram_study, findings_follow_from_the_rows)
         const char *subject, *methods[5];
         double microseconds[4];
         const char *found;
-    } cases[] = {{&ts_histogram_ladder_study,
-                  "ct",
-                  {"V0", "V1", "V2, 1 row", "V2, 2 rows"},
-                  {90, 30, 10, 6},
-                  "at 512 x 512 on the CUDA device V1 is 3.00 times as fast as V0, and V2 with its "
-                  "best number of rows "
-                  "(V2, 2 rows) 5.0 times as fast as V1"},
-                 {&ts_histogram_memory_study,
-                  "kernel",
-                  {"global, plain", "shared, plain", "shared, managed", "shared, mapped"},
-                  {90, 30, 45, 60},
-                  "at 512 x 512 one table in global memory takes 3.0 times as long as tables of "
-                  "blocks; kernel: managed "
-                  "memory takes 1.50 and mapped memory 2.00 times as long as plain"},
-                 {&ts_warp_tagged_study,
-                  "ct",
-                  {"tagged", "tagged, lanes apart", "atomic"},
-                  {90, 30, 10},
-                  "ct: 7.0 tries for 32 pixels (7.0 with lanes apart), which take 9.0 (3.0) times "
-                  "as long as atomic "
-                  "adds"}};
+    } cases[] = {
+        {&ts_histogram_ladder_study,
+         "ct",
+         {"V0", "V1", "V2, 1 row", "V2, 2 rows"},
+         {90, 30, 10, 6},
+         "at 512 x 512 on the CUDA device V1 is 3.00 times as fast as V0, and V2 with its best "
+         "number of rows (V2, 2 rows) 5.0 times as fast as V1"},
+        {&ts_histogram_memory_study,
+         "kernel",
+         {"global, plain", "shared, plain", "shared, managed", "shared, mapped"},
+         {90, 30, 45, 60},
+         "at 512 x 512 one table in global memory takes 3.0 times as long as tables of blocks; "
+         "kernel: managed memory takes 1.50 and mapped memory 2.00 times as long as plain"},
+        {&ts_warp_tagged_study,
+         "ct",
+         {"tagged", "tagged, lanes apart", "atomic"},
+         {90, 30, 10},
+         "ct: 7.0 tries for 32 pixels (7.0 with lanes apart), which take 9.0 (3.0) times as long "
+         "as atomic adds"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text =
             found_in(cases[i].study, cases[i].subject, cases[i].methods, cases[i].microseconds);

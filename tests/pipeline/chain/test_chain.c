@@ -196,8 +196,7 @@ Test(chain, one_line_is_the_same_chain)
 {
     static const char line[] =
         "dicom ./study series=2 | box radius=2 border=mirror | statistics percentiles=5,50 name=s "
-        "| "
-        "histogram reference=s | save name=\"kept\" | radon angles=0,10,20 | hdf5 result.h5";
+        "| histogram reference=s | save name=\"kept\" | radon angles=0,10,20 | hdf5 result.h5";
     static const char yaml[] = "tomostage: 2\n"
                                "input: {dicom: ./study, series: 2}\n"
                                "stages:\n"
@@ -292,8 +291,8 @@ Test(chain, a_parameter_of_another_stage_is_told)
         {"dicom ./study | invert method=stack", "known: range, limits, "},
         {"dicom ./study nonnegative=true | cgls", "known: dicom, "},
         {"dicom ./study pages=slices | cgls",
-         "pages is a parameter of tiff, and this input is read as dicom: the "
-         "chain names the format, tiff PATH; known: "},
+         "pages is a parameter of tiff, and this input is read as dicom: the chain names the "
+         "format, tiff PATH; known: "},
         {"cgls series=2", "known: iterations, "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

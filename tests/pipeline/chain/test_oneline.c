@@ -33,11 +33,10 @@ Test(oneline, brackets_make_lists_and_rows)
 {
     struct ts_diag *diag;
     struct ts_chain *chain;
-    cr_assert_eq(
-        ts_test_parse("dicom x | convolve kernel=custom weights=[[0, 1,0], [1,4,1],[0,1,0]] | "
-                      "radon angles=[0,10, 20] | radon angles=[5]",
-                      &chain, &diag),
-        TS_OK, "%s", ts_test_errors(diag));
+    cr_assert_eq(ts_test_parse("dicom x | convolve kernel=custom weights=[[0, 1,0], "
+                               "[1,4,1],[0,1,0]] | radon angles=[0,10, 20] | radon angles=[5]",
+                               &chain, &diag),
+                 TS_OK, "%s", ts_test_errors(diag));
     const struct convolve_params *convolve = chain->stages[0].set.values;
     cr_expect_eq(convolve->weights.rows, 3);
     cr_expect_eq(convolve->weights.columns, 3);
@@ -76,8 +75,8 @@ Test(oneline, further_inputs_stand_between_the_segments)
     struct ts_chain *chain;
     cr_assert_eq(
         ts_test_parse(
-            "exchange a.h5 angle_unit=degree | input flats like=input frames=flats | "
-            "input darks exchange 'b c.h5' frames=darks | flat_field flats=flats darks=darks",
+            "exchange a.h5 angle_unit=degree | input flats like=input frames=flats | input darks "
+            "exchange 'b c.h5' frames=darks | flat_field flats=flats darks=darks",
             &chain, &diag),
         TS_OK, "%s", ts_test_errors(diag));
     cr_assert_eq(chain->n_sources, 3);

@@ -158,11 +158,11 @@ static enum ts_status run_version(int version, const char *frames, const char *p
 {
     char text[1024];
     size_t used = 0;
-    snprintf(text, sizeof text,
-             "tomostage: %d\ninput: {hdf5: scan.h5, path: %s, axes: [view, z, detector], angles: "
-             "degrees, "
-             "quantity: transmission}\nstages: [{minus_log: {%s}}]\noutput: {hdf5: out.h5}\n",
-             version, frames, parameters);
+    snprintf(
+        text, sizeof text,
+        "tomostage: %d\ninput: {hdf5: scan.h5, path: %s, axes: [view, z, detector], angles: "
+        "degrees, quantity: transmission}\nstages: [{minus_log: {%s}}]\noutput: {hdf5: out.h5}\n",
+        version, frames, parameters);
     struct ts_diag *diag = ts_diag_create();
     const enum ts_status status = ts_test_chain(text, ts_scan_file.folder, diag);
     codes[0] = '\0';

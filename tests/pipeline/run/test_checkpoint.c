@@ -99,36 +99,31 @@ static void expect_same(const char *text)
 TEST_ON_BOTH(checkpoint, of_halos_and_outputs)
 {
     expect_same("dicom study | box radius=1 dimensions=3d border=wrap | save name=smooth | "
-                "gaussian sigma=1 "
-                "dimensions=3d | hdf5 x.h5");
+                "gaussian sigma=1 dimensions=3d | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_several_passes)
 {
     expect_same("dicom study | nlm patch_distance=2 estimate=wavelet | equalize | invert | "
-                "statistics | histogram "
-                "bins=16 | hdf5 x.h5");
+                "statistics | histogram bins=16 | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_tables_of_slices)
 {
     expect_same("dicom study | statistics scope=slice | equalize scope=slice | histogram "
-                "scope=slice | box radius=1 | "
-                "hdf5 x.h5");
+                "scope=slice | box radius=1 | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_iterations_with_their_tables)
 {
     expect_same("dicom study | radon views=12 | sirt iterations=3 | tv weight=20 iterations=3 "
-                "dimensions=3d | "
-                "statistics | hdf5 x.h5");
+                "dimensions=3d | statistics | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_invalid_pixels)
 {
     expect_same("dicom study | threshold above=0 name=m | save name=mask input=m | apply_mask "
-                "input=input mask=m | "
-                "gaussian sigma=1 | statistics | hdf5 x.h5");
+                "input=input mask=m | gaussian sigma=1 | statistics | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_a_sweep)

@@ -195,9 +195,9 @@ TEST_ON_BOTH(run_half, values_past_the_range_leave_no_file)
         cr_assert_eq(ts_plan_run(plan, diag), TS_RUN_FAILED);
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_assert(ts_test_has_code(diag, "output-range"));
-        cr_assert(ts_test_has_text(
-            diag, "/entry/moved/data has values of a magnitude up to 1250000, and 16-bit floats "
-                  "(dtype: f16) end at 65504; nothing was written"));
+        cr_assert(ts_test_has_text(diag,
+                                   "/entry/moved/data has values of a magnitude up to 1250000, and "
+                                   "16-bit floats (dtype: f16) end at 65504; nothing was written"));
         cr_assert_eq(ts_test_count_files(folder, NULL), 0);
         ts_diag_destroy(diag);
         ts_plan_destroy(plan);

@@ -96,12 +96,11 @@ Test(warnings, values_that_lose_digits_are_counted)
     static const int32_t integers[] = {0, 16777216, 16777217, -16777219, 2147483647, 33554432},
                          exact[] = {0, 16777216, -16777216, 33554432, 5, 6};
     static const double doubles[] = {0.5, 0.1, 3, 1.0 / 3}, short_doubles[] = {0.5, 1, 3, 0.25};
-    static const char
-        of_integers[] = "values-rounded: convolve: 3 values of input have no 32-bit float and are "
-                        "rounded where floats are made of them, by at most 1\n",
-        of_doubles[] =
-            "values-rounded: input: 2 values of input have no 32-bit float and are rounded "
-            "to one, by at most 9.93411e-09\n";
+    static const char of_integers[] =
+        "values-rounded: convolve: 3 values of input have no 32-bit float and are rounded where "
+        "floats are made of them, by at most 1\n",
+                      of_doubles[] = "values-rounded: input: 2 values of input have no 32-bit "
+                                     "float and are rounded to one, by at most 9.93411e-09\n";
     char text[4096];
     write_npy("<i4", integers, 6, 4);
     run("npy a.npy | convolve kernel=custom weights=[1] | hdf5 o.h5", text, sizeof text);

@@ -71,18 +71,18 @@ Test(batch, a_folder_named_like_a_pattern_hides_no_other)
 Test(batch, tells_programs_what_happens)
 {
     ts_compare_program_run(ARGUMENTS("batch", "chain.yaml", "st/p1", "-o", "out"));
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/p1", "st/p2", "none", "-o",
-                                        "out", "--resume", "--keep-going", "--json"),
-                              3,
-                              ARGUMENTS("{\"event\": \"started\", \"studies\": 3, \"jobs\": 1",
-                                        "\"state\": \"found\", \"output\": \"out/p1.h5\"",
-                                        "\"state\": \"running\", \"output\": \"out/p2.h5\"",
-                                        "\"state\": \"done\", \"output\": \"out/p2.h5\"",
-                                        "\"state\": \"refused\", \"output\": \"out/none.h5\"",
-                                        "\"message\": \"cannot read",
-                                        "{\"event\": \"finished\", \"table\": \"out/batch.tsv\", "
-                                        "\"studies\": 3, \"not run\": 0, "
-                                        "\"refused\": 1, \"done\": 1, \"found\": 1,"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/p1", "st/p2", "none", "-o", "out", "--resume",
+                  "--keep-going", "--json"),
+        3,
+        ARGUMENTS("{\"event\": \"started\", \"studies\": 3, \"jobs\": 1",
+                  "\"state\": \"found\", \"output\": \"out/p1.h5\"",
+                  "\"state\": \"running\", \"output\": \"out/p2.h5\"",
+                  "\"state\": \"done\", \"output\": \"out/p2.h5\"",
+                  "\"state\": \"refused\", \"output\": \"out/none.h5\"",
+                  "\"message\": \"cannot read",
+                  "{\"event\": \"finished\", \"table\": \"out/batch.tsv\", \"studies\": 3, \"not "
+                  "run\": 0, \"refused\": 1, \"done\": 1, \"found\": 1,"));
     for (char *rest = ts_compare_program.outcome.out, *line; (line = strsep(&rest, "\n"));)
         cr_assert(!*line || ts_test_is_json(line, strlen(line)), "%s", line);
     ts_compare_program_expect(
@@ -209,8 +209,7 @@ Test(batch, resumes_what_is_the_same_alone)
 Test(batch, resumes_sweeps)
 {
     static const char chain[] =
-        "dicom x | box radius=1 | median radius={sweep 1 2} | save name=m | statistics | "
-        "hdf5 y.h5",
+        "dicom x | box radius=1 | median radius={sweep 1 2} | save name=m | statistics | hdf5 y.h5",
                       derived[] = "dicom x | radon views={sweep 8 16} | fbp | hdf5 y.h5";
     const char *const same[] = {chain, derived},
                       *const others[][2] = {

@@ -70,8 +70,7 @@ static const struct {
     {{"run"}, "tomostage run: a CHAIN is missing: tomostage run CHAIN [options]\n"},
     {{"run", "a.yaml", "b.yaml"},
      "tomostage run: 'b.yaml' is one argument too many: tomostage run CHAIN [options]; a chain on "
-     "one line stands in "
-     "quotes\n"},
+     "one line stands in quotes\n"},
     {{"preview", "a.h5", "-o", "a.jpg"},
      "tomostage: error: 'a.jpg' does not end in .png [output-suffix]\n  hint: -o FILE.png\n"},
     {{"plot", "a.h5", "-o", "a.png"},

@@ -248,14 +248,12 @@ Test(cli_errors, an_image_is_no_chain)
             cr_assert(strstr(text, rows[i].hint), "%s", text);
         }
     cr_assert_eq(shell("$P run 'result out.h5 | invert | hdf5 OUT.h5' --quiet && $P run 'dicom "
-                       "study/IM0001.dcm | invert "
-                       "| hdf5 one.h5' --quiet 2> err"),
+                       "study/IM0001.dcm | invert | hdf5 one.h5' --quiet 2> err"),
                  0);
     if (shell("h5dump --version > /dev/null 2>&1") == 0)
-        cr_assert_eq(
-            shell("h5dump -d /entry/provenance/chain -b -o chain.yaml out.h5 > h5dumped && "
-                  "$P run chain.yaml -i study -o again.h5 --quiet"),
-            0);
+        cr_assert_eq(shell("h5dump -d /entry/provenance/chain -b -o chain.yaml out.h5 > h5dumped "
+                           "&& $P run chain.yaml -i study -o again.h5 --quiet"),
+                     0);
 }
 
 /* A soft limit is raised; a hard one ends the program with words, but for whoever may raise that as
@@ -264,10 +262,9 @@ Test(cli_errors, a_small_stack_is_raised_or_reported)
 {
     cr_assert_eq(shell("ulimit -S -s 64; " RUN "--quiet"), 0);
     expect_whole_output("run");
-    cr_assert_eq(
-        shell("rm -f out.h5; ulimit -s 128; $P --version > out 2> err || { [ $? = 1 ] && grep -q "
-              "'stack is limited to 128 KiB.*\\[stack-limit\\]' err; }"),
-        0, "%s", text_of("err"));
+    cr_assert_eq(shell("rm -f out.h5; ulimit -s 128; $P --version > out 2> err || { [ $? = 1 ] && "
+                       "grep -q 'stack is limited to 128 KiB.*\\[stack-limit\\]' err; }"),
+                 0, "%s", text_of("err"));
 }
 
 /* Each is read by libgomp before main() begins. */
@@ -283,8 +280,7 @@ Test(cli_errors, a_small_stack_of_openmp_is_overruled)
         char command[512];
         snprintf(command, sizeof command,
                  "rm -f out.h5; %s $P run 'dicom study | median radius=3 | hdf5 out.h5' --device "
-                 "cpu --threads 4 --quiet "
-                 "2> err",
+                 "cpu --threads 4 --quiet 2> err",
                  set[i]);
         cr_expect_eq(shell(command), 0, "%s: %s", set[i], text_of("err"));
         cr_expect_eq(shell("test -s out.h5"), 0, "%s", set[i]);

@@ -132,8 +132,7 @@ Test(cli_info, of_plain_values_names_a_header_that_reads_them)
     write_file("v.raw", values, sizeof values);
     expect_info("v.raw", 3,
                 "NRRD0004 / type: uint16 / dimension: 3 / sizes: COLUMNS ROWS SLICES / encoding: "
-                "raw / endian: "
-                "little / data file: v.raw");
+                "raw / endian: little / data file: v.raw");
     static const char header[] =
         "NRRD0004\ntype: uint16\ndimension: 3\nsizes: 4 3 2\nencoding: raw\nendian: little\n"
         "data file: v.raw\n";
@@ -337,13 +336,11 @@ Test(cli_info, of_an_unknown_layout_says_what_looks_like_a_scan)
     expect_info("a.h5", 0,
                 "looks like a scan: data at /raw/frames, image_key at /raw/image_key, angles at "
                 "/raw/Sample_Rotation\n  try: tomostage check 'nexus a.h5 data=/raw/frames "
-                "image_key=/raw/image_key "
-                "angles=/raw/Sample_Rotation'\n");
+                "image_key=/raw/image_key angles=/raw/Sample_Rotation'\n");
     write_scan("b.h5", false, true, "degree");
     expect_info("b.h5", 0,
                 "  try: tomostage check 'hdf5 b.h5 path=/raw/frames axes=view,z,detector "
-                "angles=/raw/Sample_Rotation "
-                "quantity=counts'\n");
+                "angles=/raw/Sample_Rotation quantity=counts'\n");
     expect_run("hdf5 b.h5",
                "path=/raw/frames axes=view,z,detector angles=/raw/Sample_Rotation quantity=counts");
     write_scan("d.h5", false, true, NULL);

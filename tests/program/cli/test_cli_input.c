@@ -120,8 +120,7 @@ Test(cli_input, a_folder_is_taken_for_what_it_holds)
 Test(cli_input, hints_are_spelled_as_the_command)
 {
     cr_assert_eq(system("mkdir volumes && cp a.nii volumes && printf 'tomostage: 2\\ninput: "
-                        "{dicom: study}\\nstages: "
-                        "[]\\noutput: {png: o.png}\\n' > c.yaml"),
+                        "{dicom: study}\\nstages: []\\noutput: {png: o.png}\\n' > c.yaml"),
                  0);
     expect(ARGUMENTS("check", "dicom study | png o.png"), 2,
            "hint: a folder can: png FOLDER in the chain\n");
@@ -144,8 +143,7 @@ Test(cli_input, hints_are_spelled_as_the_command)
 Test(cli_input, a_dtype_that_no_output_has_is_refused)
 {
     static const char refused[] =
-        "output.dtype: no output of this chain has a dtype: that of hdf5 does "
-        "[parameter-unused]\n";
+        "output.dtype: no output of this chain has a dtype: that of hdf5 does [parameter-unused]\n";
     expect(ARGUMENTS("check", "dicom study | nifti o.nii dtype=f16"), 2, refused);
     expect(ARGUMENTS("check", "dicom study | nifti o.nii dtype=f16 | hdf5 o.h5"), 0,
            "stored as f16");

@@ -41,11 +41,9 @@ Test(cli_predict, check_predicts_from_kept_rates)
     ts_test_keep_rates(&rates, path);
     ts_program_run(folder, ARGUMENTS("check", CHAIN, "--device", "cpu"), &outcome);
     /* 9 slices of 64 x 64 pixels of 16 bits, of which 40 % are assumed to be left */
-    cr_assert(
-        strstr(outcome.out,
-               ", bound by writing (29491.20 s); assumes that compression leaves 40 %\nparts, each "
-               "alone: start 1.38 s, "),
-        "%s", outcome.out);
+    cr_assert(strstr(outcome.out, ", bound by writing (29491.20 s); assumes that compression "
+                                  "leaves 40 %\nparts, each alone: start 1.38 s, "),
+              "%s", outcome.out);
     ts_program_run(folder, ARGUMENTS("check", CHAIN, "--device", "cpu", "--json"), &outcome);
     cr_assert(strstr(outcome.out,
                      "\"bound\": \"bound by writing (29491.20 s)\", \"bound_seconds\": 29491.2"),

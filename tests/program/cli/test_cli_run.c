@@ -397,12 +397,11 @@ Test(cli_run, check_gives_typed_values)
                                            "\"reference\": null",
                                            "\"clip\": true",
                                            "\"low_percentile\": 2.5"};
-    write_file(
-        "chain.yaml",
-        "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
-        "  - convolve: {kernel: custom, weights: [[0, 0.5, 1], [-1, 1e-9, 0], [0, 0, 2]]}\n  - "
-        "histogram: {range: [-100, 200.5]}\n"
-        "  - equalize\n  - rescale: {low_percentile: 2.5}\n  - radon\n");
+    write_file("chain.yaml",
+               "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
+               "  - convolve: {kernel: custom, weights: [[0, 0.5, 1], [-1, 1e-9, 0], [0, 0, 2]]}\n "
+               " - histogram: {range: [-100, 200.5]}\n"
+               "  - equalize\n  - rescale: {low_percentile: 2.5}\n  - radon\n");
     ts_program_run(folder, ARGUMENTS("check", "chain.yaml", "--json"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s%s", outcome.out, outcome.err);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);

@@ -230,9 +230,8 @@ Test(diff, invalid_pixels_are_left_out)
     ts_compare_program_run(ARGUMENTS("run", HEAD " | hdf5 m.h5"));
     ts_compare_program_run(
         ARGUMENTS("run", HEAD " outside=value value=-900 | apply_mask mask=head | hdf5 n.h5"));
-    ts_compare_program_run(
-        ARGUMENTS("run", "dicom study | threshold above=0 name=head | apply_mask input=input "
-                         "mask=head | hdf5 o.h5"));
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | threshold above=0 name=head | "
+                                            "apply_mask input=input mask=head | hdf5 o.h5"));
     ts_compare_program_expect(
         ARGUMENTS("diff", "m.h5", "m.h5"), 0,
         ARGUMENTS("data: equal\n  invalid on both sides: ", " pixels, 0 of them"));

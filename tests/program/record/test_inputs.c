@@ -63,10 +63,8 @@ static void change_last_byte(const char *path)
 
 Test(inputs, those_that_were_used_are_recognized)
 {
-    expect(0, ARGUMENTS(
-                  "every byte\n",
-                  "input input: the pixels of 6 of 6 slices are those that were used, of the very "
-                  "same DICOM instances\n"));
+    expect(0, ARGUMENTS("every byte\n", "input input: the pixels of 6 of 6 slices are those that "
+                                        "were used, of the very same DICOM instances\n"));
     ts_program_run(ts_compare_program.folder,
                    ARGUMENTS("verify", "a.h5", "--inputs", "input=study"),
                    &ts_compare_program.outcome);

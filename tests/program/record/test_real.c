@@ -47,8 +47,7 @@ Test(compare_real, tooth_and_neutrons)
     prove("projections/tomopy_tooth/tooth.h5", "tooth.yaml");
     prove("projections/sarepy_neutron360/sinogram_360_neutron_image.tif",
           "tiff x pages=sinograms pixel_size=0.1 quantity=line_integral angle_start=0 "
-          "angle_stop=360 endpoint=true | "
-          "center | fbp");
+          "angle_stop=360 endpoint=true | center | fbp");
 }
 
 /* The NIfTI files that another program made of these series hold the same values at the same

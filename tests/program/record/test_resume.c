@@ -15,9 +15,8 @@
 
 static void begin(void)
 {
-    ts_compare_program_begin(
-        "dicom study | median radius=1 | histogram name=before | statistics | save name=smooth | "
-        "box radius=1 | hdf5 a.h5");
+    ts_compare_program_begin("dicom study | median radius=1 | histogram name=before | statistics | "
+                             "save name=smooth | box radius=1 | hdf5 a.h5");
 }
 
 TestSuite(resume, .init = begin, .fini = ts_compare_program_end);
@@ -59,8 +58,8 @@ static void flip(const char *name, off_t at)
 Test(resume, gives_the_bytes_of_a_whole_run)
 {
     expect_same(BEFORE "box radius=2", "a.h5",
-                "4 of 5 stages are taken from a.h5, which has the image of median; not "
-                "taken is box: radius is 1 there, not 2");
+                "4 of 5 stages are taken from a.h5, which has the image of median; not taken is "
+                "box: radius is 1 there, not 2");
     expect_same(BEFORE "gaussian sigma=2 | statistics", "a.h5",
                 "not taken is gaussian: box stands there in its place");
     expect_same(BEFORE "box radius=1", "a.h5",
@@ -78,16 +77,15 @@ Test(resume, of_a_chain_with_more_before)
                 "name=x | box radius=3",
                 "a.h5",
                 "2 of 5 stages are taken from a.h5, which has the image of median; not taken is "
-                "gaussian: median "
-                "stands there in its place");
+                "gaussian: median stands there in its place");
 }
 
 /* The latest image is taken, and earlier ones are written again. */
 Test(resume, of_several_saves)
 {
-    ts_compare_program_run(ARGUMENTS(
-        "run", "dicom study | median radius=1 | save name=one | box radius=1 | save name=two "
-               "| equalize | save name=three | hdf5 b.h5"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | median radius=1 | save name=one | box radius=1 | save "
+                         "name=two | equalize | save name=three | hdf5 b.h5"));
     expect_same(
         "dicom study | median radius=1 | save name=one | box radius=1 | save name=two | equalize "
         "method=opencv",
@@ -118,9 +116,8 @@ Test(resume, of_a_scan)
 {
     ts_compare_program_run(ARGUMENTS("phantom", "scan", "-o", "scan.nxs", "--size", "64",
                                      "--slices", "2", "--views", "48"));
-    ts_compare_program_run(
-        ARGUMENTS("run", "nexus scan.nxs quantity=line_integral | center | fbp | save name=recon | "
-                         "box radius=1 | hdf5 b.h5"));
+    ts_compare_program_run(ARGUMENTS("run", "nexus scan.nxs quantity=line_integral | center | fbp "
+                                            "| save name=recon | box radius=1 | hdf5 b.h5"));
     expect_same(
         "nexus scan.nxs quantity=line_integral | center | fbp | save name=recon | box radius=2",
         "b.h5", "3 of 4 stages are taken");
@@ -131,30 +128,27 @@ Test(resume, of_a_scan)
                 "c.h5", "not taken is fbp: filter is ramp there, not hann");
     expect_same("nexus scan.nxs quantity=line_integral | center | fbp | box radius=2", "b.h5",
                 "2 of 3 stages are taken");
-    ts_compare_program_expect(
-        ARGUMENTS("run",
-                  "nexus scan.nxs quantity=line_integral | center method=opposite | fbp | save "
-                  "name=recon | box radius=2",
-                  "-o", "d.h5", "--resume-from", "b.h5"),
-        2, ARGUMENTS("cannot start from b.h5: center: method is "));
+    ts_compare_program_expect(ARGUMENTS("run",
+                                        "nexus scan.nxs quantity=line_integral | center "
+                                        "method=opposite | fbp | save name=recon | box radius=2",
+                                        "-o", "d.h5", "--resume-from", "b.h5"),
+                              2, ARGUMENTS("cannot start from b.h5: center: method is "));
 }
 
 /* Invalid pixels come from the file's mask; where a masked image has none, the file has no mask. */
 Test(resume, of_masked_images)
 {
-    ts_compare_program_run(ARGUMENTS(
-        "run", "dicom study | threshold above=0 name=m | save name=mask input=m | apply_mask "
-               "mask=m input=input | save name=cut | statistics | hdf5 b.h5"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | threshold above=0 name=m | save name=mask input=m | "
+                         "apply_mask mask=m input=input | save name=cut | statistics | hdf5 b.h5"));
     expect_same("dicom study | threshold above=0 name=m | save name=mask input=m | apply_mask "
-                "mask=m input=input | save "
-                "name=cut | box radius=1 | statistics",
+                "mask=m input=input | save name=cut | box radius=1 | statistics",
                 "b.h5", "has the image of threshold, apply_mask");
-    ts_compare_program_run(ARGUMENTS(
-        "run", "dicom study | threshold above=-5000 name=m | apply_mask mask=m input=input | "
-               "save name=cut | statistics | hdf5 c.h5"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | threshold above=-5000 name=m | apply_mask mask=m "
+                         "input=input | save name=cut | statistics | hdf5 c.h5"));
     expect_same("dicom study | threshold above=-5000 name=m | apply_mask mask=m input=input | save "
-                "name=cut | box radius=1 "
-                "| statistics",
+                "name=cut | box radius=1 | statistics",
                 "c.h5", "has the image of apply_mask");
 }
 

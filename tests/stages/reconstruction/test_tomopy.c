@@ -179,11 +179,11 @@ Test(tomopy, draws_the_same_head)
     SKIP_WITHOUT_DATA("tomopy/draws_the_same_head");
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
-    snprintf(text, sizeof text,
-             "tomostage: 2\ninput: {tiff: %s/reference/tomopy_tests/shepp2d.tif, pages: slices, "
-             "pixel_size: 1, "
-             "spacing_z: 1}\nstages:\n  - save: {name: head}\noutput: {hdf5: out.h5}\n",
-             ts_test_data());
+    snprintf(
+        text, sizeof text,
+        "tomostage: 2\ninput: {tiff: %s/reference/tomopy_tests/shepp2d.tif, pages: slices, "
+        "pixel_size: 1, spacing_z: 1}\nstages:\n  - save: {name: head}\noutput: {hdf5: out.h5}\n",
+        ts_test_data());
     ts_test_chain_runs(text, folder);
     double *theirs = ts_test_read_hdf5_at(output, "/entry/data/data", &n);
     const struct phantom *phantom = ts_phantom_find("shepp-logan");

@@ -545,10 +545,9 @@ TEST_ON_BOTH(center, of_a_turn_of_neutrons)
     snprintf(output, sizeof output, "%s/out.h5", folder);
     snprintf(text, sizeof text,
              "tomostage: 2\ninput: {tiff: "
-             "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: "
-             "sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: "
-             "true}\nstages:\n  - center:\noutput: "
-             "{hdf5: %s}\n",
+             "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: sinograms, "
+             "pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\nstages:\n  - "
+             "center:\noutput: {hdf5: %s}\n",
              ts_test_data(), output);
     ts_test_chain_runs(text, folder);
     const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);

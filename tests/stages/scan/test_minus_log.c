@@ -160,8 +160,7 @@ TEST_ON_BOTH(minus_log, counts_what_a_rule_treats)
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "transmission-floored");
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->message,
                      "1002 of 101010 transmissions were taken as 1e-06, the floor: 500 of them are "
-                     "0, and 500 are "
-                     "negative");
+                     "0, and 500 are negative");
     const double floored[] = {0, 1000, 2}, nonfinite[] = {2, 0, 0};
     for (int z = 0; z < 3; z++) {
         cr_assert_eq(ts_test_table_at(&run, "floored", z), floored[z]);
