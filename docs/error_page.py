@@ -107,7 +107,8 @@ def codes_of(root):
         for at, index, before in places:
             for word in WORDS.findall((pieces(text, at) + [""] * 9)[index]):
                 found.setdefault(before + word, set()).add(part_of(path))
-        for word in re.findall(r'\\"code\\": \\"([a-z-]+)\\"', text):  # a record that is printed without a list of records
+        # A record that is printed without a list of records; its text may be in several pieces.
+        for word in re.findall(r'\\"code\\": \\"([a-z-]+)\\"', re.sub(r'"\s+"', "", text)):
             found.setdefault(word, set()).add(part_of(path))
     return found
 
