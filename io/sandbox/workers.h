@@ -78,7 +78,7 @@ bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const v
 
 enum worker_outcome {
     WORKER_REPLIED,  /* *number and reply hold an answer, whose verdict has a status of those above
-                      * and  texts that end; answers of different workers come in any order */
+                      * and texts that end; answers of different workers come in any order */
     WORKER_RETURNED, /* *number is a job that nobody does now, through no fault of its own: submit
                         it again */
     WORKER_LOST, /* *number is the job that is to blame, or UINT64_MAX if none is; what: "was killed
