@@ -5,7 +5,7 @@
  * device.
  *
  *     forward: X[k] = sum over j of x[j] exp(-2 pi i j k / n)        inverse: the same with +;
- * neither divides by n
+ *              neither divides by n
  *
  * Rank 2 is n[0] rows of n[1] samples, row-major. Complex transforms work in place on pairs (real,
  * imaginary). Real ones go from n samples of the last axis to n / 2 + 1 complex ones in another
@@ -40,8 +40,7 @@ int64_t ts_fft_spectrum_count(const struct fft_shape *shape);
 int64_t ts_fft_length(int64_t n);
 
 /* Return about how many bytes ts_fft_create allocates, and those of the work area that each thread
- * hands to its calls.
- */
+ * hands to its calls. */
 size_t ts_fft_bytes(const struct fft_shape *shape);
 size_t ts_fft_work_bytes(const struct fft_shape *shape);
 

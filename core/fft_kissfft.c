@@ -5,8 +5,8 @@
  * samples is read as n / 2 complex ones z: with Z their transform, E and O those of the even and
  * odd samples and w = exp(-2 pi i k / n),
  *
- *     E[k] = (Z[k] + conj Z[n/2 - k]) / 2,   O[k] = (Z[k] - conj Z[n/2 - k]) / 2i,   X[k] = E[k] +
- * w O[k].
+ *     E[k] = (Z[k] + conj Z[n/2 - k]) / 2,   O[k] = (Z[k] - conj Z[n/2 - k]) / 2i,
+ *     X[k] = E[k] + w O[k].
  */
 #ifdef TS_FFT_KISSFFT
 #include <complex.h>

@@ -61,8 +61,7 @@ bool ts_image_is_fan(const struct ts_image *image);
 #define TS_UPRIGHT_DEGREE 0.05
 #define TS_MOST_LEAN_DEGREE 45.0
 /* Returns the angle between step_z_mm and direction[6..8] in degrees; 0 where the image has no
- * geometry or one slice.
- */
+ * geometry or one slice. */
 double ts_image_lean_degree(const struct ts_image *image);
 /* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions,
  * geometry and data may differ. */

@@ -28,8 +28,7 @@ static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
 }
 
 /* Return memory, zeroed or not; NULL where memory is out or bytes cannot be rounded up. 0 bytes
- * give a valid pointer.
- */
+ * give a valid pointer. */
 void *ts_memory_aligned(size_t bytes);
 void *ts_memory_zeroed(size_t bytes);
 /* Makes sure that there is a place for item n of an array whose first n items are in use. Returns

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These functions read numbers as a chain may write them: decimal, in the C locale whatever the
- * program's is. integer: [+-] digits           real: also a fraction, an exponent, inf, .inf
+ * program's is.
+ *     integer: [+-] digits           real: also a fraction, an exponent, inf, .inf
  * Leading zeros (octal in YAML 1.1), hexadecimal, underscores, decimal commas and nan are refused.
  */
 #ifndef CORE_NUMBER_H

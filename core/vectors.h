@@ -6,13 +6,13 @@
  * levels in one of two ways:
  *
  * - TS_VECTORIZED before a function, for loops whose vectors the compiler makes. It compiles one
- * body for every level.
+ *   body for every level.
  * - A loop that names a vector type must know the width of each level, which one body cannot: the
- * compiler splits vectors that are wider than the processor's through memory. Such loops stand in a
- * file X.inc of their own, written with TS_VECTOR_BYTES and names TS_SIZED(f). X.c defines TS_LOOPS
- * as "path/of/X.inc", includes core/vectors.inc, which compiles X.inc for each level, and calls
- * TS_WIDEST(f)(...). TS_WIDER(f) is NULL where the machine has no more than 16 bytes: such an f
- * need not be there for them.
+ *   compiler splits vectors that are wider than the processor's through memory. Such loops stand in
+ *   a file X.inc of their own, written with TS_VECTOR_BYTES and names TS_SIZED(f). X.c defines
+ *   TS_LOOPS as "path/of/X.inc", includes core/vectors.inc, which compiles X.inc for each level,
+ *   and calls TS_WIDEST(f)(...). TS_WIDER(f) is NULL where the machine has no more than 16 bytes:
+ *   such an f need not be there for them.
  *
  * The build option TOMOSTAGE_VECTORS limits the levels, to try a machine's on another.
  */
@@ -22,8 +22,7 @@
 enum { TS_VECTOR_MOST_BYTES = 64 };
 
 /* The levels are 1: by 16 bytes alone, as sanitizers, clang and other processors have them, 2: to
- * AVX2, 3: to AVX-512.
- */
+ * AVX2, 3: to AVX-512. */
 #if !defined(__x86_64__) || !defined(__GNUC__) || defined(__clang__) || defined(TS_SANITIZED)
 #define TS_VECTOR_LEVELS 1
 #elif defined(TS_VECTORS_AVX2)

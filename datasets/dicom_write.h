@@ -19,8 +19,7 @@ struct ct_series {
 
 /* Writes instance `number` (from 1) with the center of its first pixel at position_mm. Stored
  * values are HU + 1024 in 12 of 16 bits, ny rows of nx. The file must not exist. TS_RUN_FAILED: it
- * could not be written; nothing is left of it.
- */
+ * could not be written; nothing is left of it. */
 enum ts_status ts_ct_write(const char *path, const struct ct_series *series, int64_t number,
                            const char *instance, const double position_mm[3],
                            const uint16_t *stored, struct ts_diag *diag);

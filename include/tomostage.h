@@ -14,12 +14,12 @@
  * Rules that hold for every function:
  *  - a function that can fail returns enum ts_status and writes at least one record to the diag;
  *  - _create, _load and _parse make an object that the matching _destroy frees; _destroy(NULL) does
- * nothing;
+ *    nothing;
  *  - the library prints only to a FILE * that the caller gives, never exits, and keeps no global
- * state;
+ *    state;
  *  - an object may be used by one thread at a time, whichever that is;
  *  - ts_plan_run forks decoding processes: call it before the process holds a CUDA context or
- * threads that hold locks.
+ *    threads that hold locks.
  */
 #ifndef TOMOSTAGE_H
 #define TOMOSTAGE_H
@@ -55,8 +55,7 @@ enum ts_status {
 enum ts_severity { TS_NOTE, TS_WARNING, TS_ERROR };
 
 /* A place in the chain's text. Line and column count from 1, and column and length are in bytes.
- * Line 0 means no place.
- */
+ * Line 0 means no place. */
 struct ts_span {
     int32_t line, column, length;
 };
@@ -196,8 +195,7 @@ TS_PUBLIC enum ts_status ts_chain_parse(const char *text, size_t length, const c
 TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
 /* Replaces one parameter of a stage or source: "box.radius=3", "input.series=2", or, where several
  * stages have the name, "box#2.radius=3". TS_BAD_CHAIN: there is no such parameter, or the value is
- * wrong; the chain is then as before.
- */
+ * wrong; the chain is then as before. */
 TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment,
                                       struct ts_diag *diag);
 /* Replace the path of the input, which keeps its format (where the chain names none, the file's
@@ -279,8 +277,7 @@ TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain,
  * are the same there are not computed again, and the result will have the same digest as without.
  * Call it before ts_plan_run, once. The file is verified; the pixels of the inputs are held against
  * its record while the plan runs. TS_BAD_INPUT: the file is damaged or no result; TS_BAD_CHAIN
- * (resume-nothing): nothing of it can be taken. The plan can then only be destroyed.
- */
+ * (resume-nothing): nothing of it can be taken. The plan can then only be destroyed. */
 TS_PUBLIC enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path,
                                         struct ts_diag *diag);
 TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);

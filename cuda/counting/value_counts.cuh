@@ -6,10 +6,10 @@
  *
  * Two forms of partial result:
  *   volume: uint64_t counts[n_keys] of all slices so far. Zero bytes are an empty count; each call
- * adds. slice:  struct cuda_slice_counts for each slice,
- * ts_cuda_stride(ts_cuda_value_counts_bytes()) bytes apart. Each call overwrites them, so that a
- * reduction need not have them cleared. Counts are exact, so the bytes do not depend on how the
- * slices are grouped.
+ *           adds.
+ *   slice:  struct cuda_slice_counts for each slice, ts_cuda_stride(ts_cuda_value_counts_bytes())
+ *           bytes apart. Each call overwrites them, so that a reduction need not have them cleared.
+ * Counts are exact, so the bytes do not depend on how the slices are grouped.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_CUH

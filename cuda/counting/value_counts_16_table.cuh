@@ -4,11 +4,12 @@
  * pixels are added to it.
  *
  * window: 32-bit counts of the keys [first, first + 2^log2_keys), each in 2^log2_copies copies that
- * the lanes of a warp share out. Keys outside are outliers. packed: 16-bit counts of all keys, key
- * k in the lower and key k + 32,768 in the upper half of a word. A carry out of the lower half adds
- * one to the upper; one out of the upper is lost. A sum over the table shows whether either
- *         happened: every carry makes it smaller. Adds of more than one, and all adds where carries
- * must not go unnoticed, look at the value that they found and note carries.
+ *         the lanes of a warp share out. Keys outside are outliers.
+ * packed: 16-bit counts of all keys, key k in the lower and key k + 32,768 in the upper half of a
+ *         word. A carry out of the lower half adds one to the upper; one out of the upper is lost.
+ *         A sum over the table shows whether either happened: every carry makes it smaller. Adds of
+ *         more than one, and all adds where carries must not go unnoticed, look at the value that
+ *         they found and note carries.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH

@@ -48,8 +48,7 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
 
 /* The one place where CUDA's errors (cudaError_t) become diagnostics: cuda-lost after those that
  * the device does not survive, cuda-busy where it is another program's alone, cuda-failed else.
- * `what` was done: "copying to the device".
- */
+ * `what` was done: "copying to the device". */
 enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int error, const char *what);
 /* Writes "0000:1b:00.0"; false where CUDA does not report it. */
 bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t size);

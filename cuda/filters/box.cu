@@ -39,8 +39,8 @@
  * of 32 x 8: a warp reads along x, and 8 rows share their windows through the first cache.
  *
  *     direct    any radius
- *     unrolled  radius 1: loops of 3 known when compiling, floats summed as float (6 roundings at
- * most) */
+ *     unrolled  radius 1: loops of 3 known when compiling, floats summed as float (6 roundings
+ *               at most) */
 
 /* Returns the sum of 2 radius + 1 samples of one row around x. */
 template <typename T, typename SUM>

@@ -5,9 +5,9 @@
  *
  *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
  *                            2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a
- * warp goes down the rows box_fused_march.cuh    2D, any radius: a block goes down the rows and
- * carries their sums box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a
- * tile
+ *                            warp goes down the rows
+ *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
+ *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
  *
  * Those files say what a thread computes, the memory traffic and why blocks have their sizes; this
  * one cuts the image and launches. Radius 0 is left to the method `direct`, which then copies.

@@ -5,11 +5,13 @@
  * they share at the same time) in steps of MARCH_ROWS rows. A step:
  *
  *     column sums  each thread has 4 columns: it adds the entering rows to their sums and subtracts
- * the leaving ones, whose samples it kept in a ring in shared memory, or has asked for a step
- * before. The next step's entering rows are on their way in registers from here on. prefix sums  P
- * of the column sums: over a thread's 4 in registers, over the threads of a row by one warp a row.
+ *                  the leaving ones, whose samples it kept in a ring in shared memory, or has asked
+ *                  for a step before. The next step's entering rows are on their way in registers
+ *                  from here on.
+ *     prefix sums  P of the column sums: over a thread's 4 in registers, over the threads of a row
+ *                  by one warp a row.
  *     row sums     P(x + radius + 1) - P(x - radius); each thread has every THREADS-th column.
- * Outside the image P follows from itself by the border rule (march_ends_of).
+ *                  Outside the image P follows from itself by the border rule (march_ends_of).
  *
  * Memory traffic: one read and one write a pixel. The second cache serves another 2 radius rows for
  * each chunk and, where a strip is not the whole row, 2 radius columns for each strip, and the

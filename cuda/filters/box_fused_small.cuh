@@ -26,13 +26,14 @@
  * down the chunk (in every second chunk up):
  *
  *     column sums  each lane adds the entering row to its 16 sums and subtracts the leaving one,
- * which it kept in a ring in shared memory; no other lane reads there, so there is no barrier.
- * Entering rows are loaded ROWS_AHEAD rows ahead. row sums     a lane makes prefix sums of its 16;
- * what a window takes from the lanes beside comes by shuffles.
+ *                  which it kept in a ring in shared memory; no other lane reads there, so there is
+ *                  no barrier. Entering rows are loaded ROWS_AHEAD rows ahead.
+ *     row sums     a lane makes prefix sums of its 16; what a window takes from the lanes beside
+ *                  comes by shuffles.
  *
- * Memory traffic: one read and one write a pixel; the second cache serves another 2 radius rows for
- * each chunk and, where a row is longer than 512, two lanes of 32. All sums are exact, and the mean
- * is a multiplication. A block has 2 warps, because warps share nothing. */
+ * Memory traffic: one read and one write a pixel; the second cache serves another 2 radius rows
+ * for each chunk and, where a row is longer than 512, two lanes of 32. All sums are exact, and
+ * the mean is a multiplication. A block has 2 warps, because warps share nothing. */
 
 /* The registers of a multiprocessor must allow ROWS_BLOCKS blocks, as measured. */
 enum { ROWS_WARPS = 2, ROWS_COLUMNS = 16, ROWS_AHEAD = 4, ROWS_BLOCKS = 8 };

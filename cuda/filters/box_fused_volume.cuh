@@ -4,10 +4,11 @@
  * through a chunk of slices. A step:
  *
  *     load     the tile of slice k with its halo, which was asked for a step before, from registers
- * to shared memory; the next one is asked for columns  each thread adds down S rows of a column
- * (integers: of two columns side by side) rows     each thread adds along 8 columns of a row, which
- * are its own from here on: 2D sums slices   sums of the last 2 radius + 1 slices, by a ring of 2D
- * sums in shared memory, each thread its own
+ *              to shared memory; the next one is asked for
+ *     columns  each thread adds down S rows of a column (integers: of two columns side by side)
+ *     rows     each thread adds along 8 columns of a row, which are its own from here on: 2D sums
+ *     slices   sums of the last 2 radius + 1 slices, by a ring of 2D sums in shared memory, each
+ *              thread its own
  *
  * with barriers between the first three; or, TOGETHER, with one barrier a step, which adds the
  * columns of slice k - 1 and the rows of slice k - 2.
@@ -118,8 +119,7 @@ static __device__ struct volume_unit volume_unit_of(const int *columns, int x_ti
         WHOLE = (UNITS + 31) / 32 * 32
     };
     /* A stretch of rows of floats has whole warps where there are enough: two stretches would meet
-     * in the same banks.
-     */
+     * in the same banks. */
     enum { APART = STEP == 1 && WHOLE * STRETCHES <= THREADS ? WHOLE : UNITS };
     static_assert(APART * STRETCHES <= THREADS, "more columns than threads");
     static_assert(sizeof(T) < 4 || ROWS % S == 0,

@@ -21,10 +21,10 @@
  *   taps:      SIDE * SIDE multiply-adds a pixel
  *   separable: a row is first summed across (SIDE), then down (SIDE)
  *
- * Sums run over rows, then columns, as on the CPU. Memory traffic: each value is read once, a few
- * columns on both sides of a strip and SIDE - 1 rows above each chunk again (from cache), and 4
- * bytes are written a pixel. 128 threads a block, because registers are the limit, and blocks of
- * few warps fill a multiprocessor best. */
+ * Sums run over rows, then columns, as on the CPU. Memory traffic: each value is read once, a
+ * few columns on both sides of a strip and SIDE - 1 rows above each chunk again (from cache),
+ * and 4 bytes are written a pixel. 128 threads a block, because registers are the limit, and
+ * blocks of few warps fill a multiprocessor best. */
 
 enum { MARCH_WARPS = 4, MARCH_GROUP = 4, WARP = 32 };
 

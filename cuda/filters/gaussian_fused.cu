@@ -4,10 +4,12 @@
  * columns and rows and goes through a chunk of slices. A step, which begins with the only barrier:
  *
  *     ask    the tile of slice k + 3 with its halo begins its way to shared memory: one step is too
- * short for it down   320 threads sum slice k along y, 8 rows of a column each across each thread
- * sums slice k - 1 along x, 4 columns of a row, which are its own from here on along  each thread
- * adds these to the unfinished sums along z of 2 R + 1 slices, in registers, and writes the sums
- *            that are complete
+ *            short for it
+ *     down   320 threads sum slice k along y, 8 rows of a column each
+ *     across each thread sums slice k - 1 along x, 4 columns of a row, which are its own from here
+ *            on
+ *     along  each thread adds these to the unfinished sums along z of 2 R + 1 slices, in registers,
+ *            and writes the sums that are complete
  *
  * Kernels exist for R of 2, 4, 6 and 8; smaller radii have weights of 0 on both sides. A NaN or an
  * infinity under such a weight would spread, so blocks that met one are done over by a kernel that

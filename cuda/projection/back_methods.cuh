@@ -51,8 +51,7 @@ static inline int ts_cuda_back_order(const void *a, const void *b)
     if ((left->per_column >= 0) != (right->per_column >= 0))
         return left->per_column >= 0 ? -1 : 1;
     /* Among views with one sign of cosine the sine, and with it the step along a column, rises or
-     * falls with the angle.
-     */
+     * falls with the angle. */
     if (left->per_row != right->per_row)
         return left->per_row < right->per_row ? -1 : 1;
     return left->view < right->view ? -1 : 1;

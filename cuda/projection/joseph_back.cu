@@ -32,8 +32,8 @@ extern "C" {
  * This computes the weights of Joseph's projector as a pixel sees them, without a table of rays. A
  * pixel at (x, y) lies in a view at
  *
- *     p = x cos(theta) + y sin(theta)    A = source_axis + x sin(theta) - y cos(theta)    L =
- * hypot(A, p)
+ *     p = x cos(theta) + y sin(theta)    A = source_axis + x sin(theta) - y cos(theta)
+ *     L = hypot(A, p)
  *
  * A ray at the angle gamma from the central one passes it at the distance L sin(gamma - gamma_p),
  * tan(gamma_p) = p / A, and so crosses the pixel's line of the ray's major axis at that distance
@@ -47,8 +47,8 @@ extern "C" {
  * leaves A times the difference of tangents; in a parallel beam gamma is 0. (P. M. Joseph, IEEE
  * Trans. Med. Imaging 1, 1982; beams: stages/geometry/beam.h.)
  *
- * Only one pixel's place on the detector, a difference of large numbers, is worked out in double:
- * those of the pixels beside it in its row follow from it in float, as do all weights. */
+ * Only one pixel's place on the detector, a difference of large numbers, is worked out in
+ * double: those of the pixels beside it in its row follow from it in float, as do all weights. */
 
 /* The numbers of a scan from which its weights are worked out. */
 struct joseph_grid {

@@ -84,8 +84,7 @@ static bool is_side_by_side(const struct stage_context *context)
 }
 
 /* Rows are written anew where they are filtered or weighed, and where they are not float and the
- * method reads floats.
- */
+ * method reads floats. */
 static bool makes_rows(const struct stage_context *context)
 {
     return params_of(context)->filter != ROW_FILTER_NONE || ts_image_is_fan(&context->in) ||
@@ -116,8 +115,7 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
 }
 
 /* Methods with slices side by side get whole groups: sums take longer than the transfers that
- * shorter slabs would hide.
- */
+ * shorter slabs would hide. */
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context)
 {
     return is_tensor(context) || params_of(context)->method == BACK_METHOD_STACK ? 128 : 1;

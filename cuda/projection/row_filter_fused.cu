@@ -6,8 +6,8 @@
  * A row of n <= m samples, m a power of two, is transformed at the frequencies f - 1/4, f = 0 .. m
  * - 1, per m samples:
  *
- *     X[f] = sum over j of x[j] exp(-2 pi i j (f - 1/4) / m),  y[j] = real part of 1/m sum of H[f]
- * X[f] exp(+ ...)
+ *     X[f] = sum over j of x[j] exp(-2 pi i j (f - 1/4) / m),
+ *     y[j] = real part of 1/m sum of H[f] X[f] exp(+ ...)
  *
  * Samples that come around the end of the row are then purely imaginary (right-angle convolution:
  * R. C. Agarwal and C. S. Burrus, IEEE Trans. ASSP 22, 1974), so that y is the row filtered without

@@ -19,13 +19,12 @@
  *     plain, decimated in time:         X[k] = sum over i of x[i] exp(-+ 2 pi i i k / N)
  *     shifted, decimated in frequency:  X[k] = sum over i of x[i] exp(-2 pi i i (k + shift) / N)
  *
- * The shifted one splits N samples into those of even and of odd k by a + w b and a - w b with one
- * w for all of them, so that a shift which differs from thread to thread costs no more than one
- * that is known to the compiler. */
+ * The shifted one splits N samples into those of even and of odd k by a + w b and a - w b with
+ * one w for all of them, so that a shift which differs from thread to thread costs no more than
+ * one that is known to the compiler. */
 
 /* Returns cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left
- * to its optimizer.
- */
+ * to its optimizer. */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
     constexpr float quarter[65] = {

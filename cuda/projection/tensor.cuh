@@ -387,14 +387,17 @@ ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image
  *     struct Walk::place                               where the sums lie on a line
  *     int windows_of_line(walk, line, &pair, &place)   how many windows, and the first one's pair
  *     void write_window(walk, to, start, first, &place)   writes place `to`; first: the window's
- * first sample void write_empty(walk, to)                       writes one that no sum is near void
- * move_window(walk, from, to, has)            moves place `from + to` to place `to`, for threads
- * that have one uint32_t read_start(walk, from)                  where its samples start void
- * read_window(walk, from, x)                  x: where this thread's two sums lie in it
+ *                                                         first sample
+ *     void write_empty(walk, to)                       writes one that no sum is near
+ *     void move_window(walk, from, to, has)            moves place `from + to` to place `to`, for
+ *                                                      threads that have one
+ *     uint32_t read_start(walk, from)                  where its samples start
+ *     void read_window(walk, from, x)                  x: where this thread's two sums lie in it
  *     Walk::FOLD_STEPS                                 windows after which sums go into totals, a
- * multiple of a round Walk::SCALED                                     0: x counts samples. 1: it
- * counts units, of which there are float read_unit(walk, from)                      so many from
- * one sample to the next */
+ *                                                      multiple of a round
+ *     Walk::SCALED                                     0: x counts samples. 1: it counts units, of
+ *                                                      which there are
+ *     float read_unit(walk, from)                      so many from one sample to the next */
 
 enum {
     TENSOR_ROUND = 4,  /* windows whose samples are on their way */

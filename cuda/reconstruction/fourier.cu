@@ -5,15 +5,19 @@
  * -> (z, y, x), through these kernels and two transforms of cuFFT:
  *
  *     load_rows   one thread loads a sample of a padded row: the dtype's bytes are read, 8 written
- * a pair of samples (transform of every row) make_points one thread takes a frequency of a row's
- * transform and its negative, of a pair, and those where the spectrum repeats itself, times
- * response, weight and phase; 16 bytes are read, 16 written, 32 with the repetition. Afterwards
- * pairs lie side by side and views are sorted by direction gather      one thread sums a place of
- * the grid, of all pairs: for each view that passes within the kernel's reach, the few frequencies
- * there. A place near the grid's middle meets all views: there 16 threads share one place, each
- * takes every 16th view, and their sums are added in order. 8 bytes are written a place and pair;
- * points come from the caches, about 6 for each view that passes (transform of the grid) crop one
- * thread writes a pixel of a pair: 8 bytes are read, 8 written
+ *                 a pair of samples
+ *     (transform of every row)
+ *     make_points one thread takes a frequency of a row's transform and its negative, of a pair,
+ *                 and those where the spectrum repeats itself, times response, weight and phase; 16
+ *                 bytes are read, 16 written, 32 with the repetition. Afterwards pairs lie side by
+ *                 side and views are sorted by direction
+ *     gather      one thread sums a place of the grid, of all pairs: for each view that passes
+ *                 within the kernel's reach, the few frequencies there. A place near the grid's
+ *                 middle meets all views: there 16 threads share one place, each takes every 16th
+ *                 view, and their sums are added in order. 8 bytes are written a place and pair;
+ *                 points come from the caches, about 6 for each view that passes
+ *     (transform of the grid)
+ *     crop        one thread writes a pixel of a pair: 8 bytes are read, 8 written
  *
  * Blocks are 256 threads. Those of gather are 16 x 16 places (4 x 4 in the middle), a warp 8 x 4,
  * which pass nearly the same points. The sum at a place runs over views by rising direction, then
@@ -186,8 +190,7 @@ static __device__ __forceinline__ int tile_start(int i, int side)
 }
 
 /* grid: tiles along columns, along rows, the middle first. SHARE threads share a place; SHARE 1
- * leaves the middle out.
- */
+ * leaves the middle out. */
 template <int PAIRS, int SIDE, int SHARE>
 static __global__ void __launch_bounds__(THREADS)
     gather(struct directions directions, const float2 *points, struct gathering size,

@@ -28,8 +28,7 @@ struct cuda_iterate_state {
 };
 
 /* A group of slices in work. radon and backproject see `forth` and `back`, which point into the
- * job: it is never copied.
- */
+ * job: it is never copied. */
 struct cuda_iterate {
     const struct stage_context *context;
     const struct iterate_params *params;

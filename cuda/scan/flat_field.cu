@@ -114,8 +114,7 @@ struct pixels {
 };
 
 /* Most values are no larger than one that was seen before. An infinite one is the largest, as it is
- * for the CPU code.
- */
+ * for the CPU code. */
 static __device__ void keep_largest(unsigned int *largest, float value)
 {
     if (value > 0 && __float_as_uint(value) > *(volatile unsigned int *)largest)

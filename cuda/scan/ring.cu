@@ -2,13 +2,16 @@
  *
  * ring on a CUDA device, method sorting (stages/scan/ring.c), in four kernels:
  *   keys     transposes 32 x 32 tiles, so that the values of a detector pixel lie side by side, as
- * keys sort     a block sorts one column in shared memory (K. E. Batcher's bitonic network, 1968),
- * the view in the low half of a 64-bit word; a thread takes 16 words through four steps of the
- * network at once in registers, and a word of padding every 16 keeps the banks apart medians  a
- * thread slides the sorted window of one rank over 64 detector pixels, all of it in registers back
- * transposes 32 x 32 tiles back, each value fetched by its rank They move 8, 10, 8 and 10 bytes a
- * value of 4, less where it fits the second cache; the arithmetic of the sort is the limit. Blocks
- * are 256 threads, those of the sort as many threads as there are 16 words.
+ *            keys
+ *   sort     a block sorts one column in shared memory (K. E. Batcher's bitonic network, 1968), the
+ *            view in the low half of a 64-bit word; a thread takes 16 words through four steps of
+ *            the network at once in registers, and a word of padding every 16 keeps the banks apart
+ *   medians  a thread slides the sorted window of one rank over 64 detector pixels, all of it in
+ *            registers
+ *   back     transposes 32 x 32 tiles back, each value fetched by its rank
+ * They move 8, 10, 8 and 10 bytes a value of 4, less where it fits the second cache; the arithmetic
+ * of the sort is the limit. Blocks are 256 threads, those of the sort as many threads as there are
+ * 16 words.
  *
  * Method fourier-wavelet is in ring_wavelet.cu.
  */

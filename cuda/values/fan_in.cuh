@@ -95,8 +95,7 @@ static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, in
 
 /* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first,
  * and does so for each of n_sets <= 65535 sets of tables; the other tables are overwritten. Only
- * enqueues: call ts_cuda_launched() after it.
- */
+ * enqueues: call ts_cuda_launched() after it. */
 template <typename type>
 static void ts_cuda_tables_join(type *sets, int64_t n_sets, int64_t n_tables, int64_t n_bins,
                                 enum reduction_method method, cudaStream_t stream)

@@ -5,9 +5,9 @@
  * that integers are the same bytes.
  *
  *   POINT_REVERSE  y = middle - x
- *   POINT_LINEAR   y = below where x <= low, above where x >= high, else
- *                  ((x - middle) / divisor + shift) * span + base; no ends where low and high are
- * NaN POINT_SIGMOID  y = span / (1 + exp(-4 (x - middle) / divisor)) + base
+ *   POINT_LINEAR   y = below where x <= low, above where x >= high, else ((x - middle) / divisor +
+ *                  shift) * span + base; no ends where low and high are NaN
+ *   POINT_SIGMOID  y = span / (1 + exp(-4 (x - middle) / divisor)) + base
  */
 #ifndef CUDA_VALUES_POINT_MAP_CUH
 #define CUDA_VALUES_POINT_MAP_CUH

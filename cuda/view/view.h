@@ -53,8 +53,7 @@ enum ts_status ts_cuda_view_buffer(struct cuda_view *view, unsigned buffer);
 enum ts_status ts_cuda_view_draw_buffer(struct cuda_view *view, const struct view_picture *picture,
                                         const struct ts_image images[VIEW_IMAGES]);
 /* Copies bytes of a run on a device to the host, after all that the run has enqueued there; the
- * run's thread calls it.
- */
+ * run's thread calls it. */
 enum ts_status ts_cuda_view_fetch(void *to, const void *from, size_t bytes, struct ts_diag *diag);
 #pragma GCC visibility pop
 

@@ -27,8 +27,7 @@ enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells);
 /* Gives the lowest and highest stored value that the format allows. */
 void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double *high);
 /* Gives the lowest and highest value that slope and intercept make of them. Returns whether every
- * value is an integer.
- */
+ * value is an integer. */
 bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept,
                           double *low, double *high);
 /* Gives the lowest and highest value that the header of an image allows, and returns whether all

@@ -176,8 +176,7 @@ int decode(const struct dicom_frame_form &form, int precision, const void *strea
 
 /* DCMTK asks its data dictionary for the type of each element of the data set above. The one that
  * it brings has 5,000 rows in a file of its own, which may be missing, and which every worker would
- * parse for 20 ms.
- */
+ * parse for 20 ms. */
 const char *load_dictionary()
 {
     static const char rows[] = "(0028,0002)\tUS\tSamplesPerPixel\t1\tDICOM\n"

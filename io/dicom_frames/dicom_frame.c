@@ -164,8 +164,7 @@ static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset,
  * DCMTK. */
 
 /* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind
- * what it is made of.
- */
+ * what it is made of. */
 static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
 {
     for (size_t i = n; from < to && i-- > 0;) {

@@ -51,8 +51,7 @@ static double *wanted_values(struct dicom_csa *found, const char *name, int *cou
 }
 
 /* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or
- * where it is broken.
- */
+ * where it is broken. */
 static bool read_item(struct csa_reader *csa, double *value)
 {
     unsigned char header[CSA_ITEM_BYTES];

@@ -11,8 +11,7 @@
 #include "io/dicom_header/dicom_scan_state.h"
 
 /* A file may claim a thousand times its size only where the claim is small: a run-length coded
- * slice of air is honest.
- */
+ * slice of air is honest. */
 enum { DICOM_MAX_RATIO = 1000, DICOM_RATIO_FREE_BYTES = 16 << 20 };
 
 /* Returns what the header says of each compressed frame. */

@@ -60,8 +60,7 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
 }
 
 /* Takes a series that the user named, or the only one where damaged files are allowed. A warning
- * states what it may lack.
- */
+ * states what it may lack. */
 static enum ts_status take_named(const struct dicom_series *series, size_t n,
                                  const struct dicom_series *named,
                                  const struct dicom_series **chosen, struct ts_diag *diag)

@@ -101,8 +101,7 @@ static size_t count_equal(const double *values, size_t n, double value)
 }
 
 /* Returns the step that more than half of the neighbors in n sorted numbers have, where all others
- * are several of it; else 0.
- */
+ * are several of it; else 0. */
 static double common_step(const double *numbers, size_t n)
 {
     double step = 0;

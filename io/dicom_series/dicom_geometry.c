@@ -3,10 +3,12 @@
  * This finds order and spacing of slices. With row and column cosines r and c (made orthonormal),
  * normal n = r x c, slice i lies at t_i = dot(position_i, n); slices are ordered by t. A line is
  * fitted through the positions p_i of n slices by least squares, p = origin + i * step: with m = (n
- * - 1) / 2, step = sum((i - m) (p_i - p_0)) / (n (n^2 - 1) / 12),   origin = p_0 + mean(p_i - p_0)
- * - m step. The spacing is the length of the step along n. Where the step leans off n, as behind a
- * tilted gantry, the volume is sheared. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and
- * orientations, LPS, mm).
+ * - 1) / 2,
+ *     step = sum((i - m) (p_i - p_0)) / (n (n^2 - 1) / 12),
+ *     origin = p_0 + mean(p_i - p_0) - m step.
+ * The spacing is the length of the step along n. Where the step leans off n, as behind a tilted
+ * gantry, the volume is sheared. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations, LPS,
+ * mm).
  */
 #include "io/dicom_series/dicom_geometry.h"
 

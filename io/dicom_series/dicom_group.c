@@ -153,8 +153,7 @@ static void warn_of_orientations(struct grouping *grouping, size_t first)
 }
 
 /* Splits a run of images with equal keys by orientation, keeping their order. `images` is
- * rearranged, scratch as long.
- */
+ * rearranged, scratch as long. */
 static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n,
                       struct dicom_image **scratch)
 {

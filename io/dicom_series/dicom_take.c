@@ -247,8 +247,7 @@ static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct
 }
 
 /* This is a list in a buffer, which commas divide. What does not fit is left out whole, and all
- * that follows with it.
- */
+ * that follows with it. */
 struct listing {
     char *out;
     size_t used, size;
@@ -270,8 +269,7 @@ static void add_item(struct listing *list, const char *item)
 }
 
 /* Writes texts as a chain takes them, those with spaces between quotes, and `last` behind them
- * where it is not empty.
- */
+ * where it is not empty. */
 static void write_choice(const struct dicom_takes *takes, const char *last, char *item)
 {
     const size_t n = takes->n + (*last != '\0');

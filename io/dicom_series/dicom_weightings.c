@@ -90,8 +90,7 @@ enum { AXES = 4 }; /* b-value and gradient */
 
 /* Items form a tree, at each of whose nodes they stand in rising order along one axis. The node of
  * [begin, end) is the item in the middle; boxes[middle] holds all of them. A file may hold many
- * gradients, all of them near to one another.
- */
+ * gradients, all of them near to one another. */
 struct box {
     double low[AXES], high[AXES];
     int axis; /* along which it is divided: the longest one */

@@ -4,8 +4,9 @@
  *   shuffle:    out[j * n + i] = in[i * element_bytes + j]   (byte j of every element together)
  *   deflate:    zlib stream (RFC 1950)
  *   fletcher32: s1 = sum of words, s2 = sum of s1, both modulo 65535; s2 << 16 | s1, little-endian,
- * at the end Source: HDF5 file format specification 3.0 (filter pipeline message); J. Fletcher,
- * IEEE Trans. Comm. 30, 1982.
+ *       at the end
+ * Source: HDF5 file format specification 3.0 (filter pipeline message); J. Fletcher, IEEE Trans.
+ * Comm. 30, 1982.
  */
 #include "io/file/chunks.h"
 

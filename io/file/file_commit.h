@@ -44,8 +44,7 @@ enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
 /* Removes what dead processes have left of an output of this name in the folder, files and folders,
- * with a note each.
- */
+ * with a note each. */
 void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
 /* Returns true where both names lead to one file that is there. NULL leads to none. */
 bool ts_file_is_same(const char *a, const char *b);

@@ -23,8 +23,7 @@ struct png_picture {
 
 size_t ts_png_pixel_bytes(enum png_kind kind);
 /* Encodes the pixels, row by row from the top, as a whole file in memory, which free() releases.
- * Returns 0, or ENOMEM.
- */
+ * Returns 0, or ENOMEM. */
 int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels, void **bytes,
                   size_t *n);
 /* Writes width * height gray pixels, and replaces an existing file. Returns TS_RUN_FAILED where the

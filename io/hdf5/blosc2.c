@@ -120,8 +120,7 @@ static size_t undo_blosclz(const unsigned char *at, size_t bytes, unsigned char 
 /* ---- a chunk --------------------------------------------------------------------------------- */
 
 /* Undoes the filters of a block of n bytes, last one first, between the two buffers. Returns that
- * which then holds it.
- */
+ * which then holds it. */
 static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned char *block,
                                    unsigned char *other, unsigned char *scratch,
                                    const unsigned char *reference, size_t offset)

@@ -5,13 +5,15 @@
  * parent and does not trust them.
  *
  * The fields of a line are separated by tabs. The canonical listing (docs/provenance.md) is these
- * lines, each dataset's with its digest as one more field: group PATH               dataset PATH
- * DTYPE SHAPE         again PATH FIRST-PATH soft PATH TARGET         external PATH FILE TARGET type
- * PATH          link PATH attribute NAME DTYPE SHAPE HEX                            (of the object
- * before it) Lines that begin with "=" are not in the listing. They belong to the dataset before
- * them, or to the root: =digest HEX              =complete HEX                    the root's
- * attributes of these names =storage BYTES           =chunks BYTES                    so many bytes
- * follow: where the values are (hdf5_storage.h)
+ * lines, each dataset's with its digest as one more field:
+ *   group PATH               dataset PATH DTYPE SHAPE         again PATH FIRST-PATH
+ *   soft PATH TARGET         external PATH FILE TARGET        type PATH          link PATH
+ *   attribute NAME DTYPE SHAPE HEX                            (of the object before it)
+ * Lines that begin with "=" are not in the listing. They belong to the dataset before them, or to
+ * the root:
+ *   =digest HEX              =complete HEX                    the root's attributes of these names
+ *   =storage BYTES           =chunks BYTES
+ *       so many bytes follow: where the values are (hdf5_storage.h)
  */
 #ifndef IO_HDF5_HDF5_CONTENT_H
 #define IO_HDF5_HDF5_CONTENT_H

@@ -48,8 +48,7 @@ size_t ts_hdf5_pipeline_bound(const struct hdf5_pipeline *pipeline);
 size_t ts_hdf5_pipeline_block(const struct hdf5_pipeline *pipeline);
 
 /* Makes the buffers that one thread needs to undo filters. Returns NULL if memory is out;
- * destroying NULL does nothing.
- */
+ * destroying NULL does nothing. */
 struct hdf5_undoer;
 struct hdf5_undoer *ts_hdf5_undoer_create(void);
 void ts_hdf5_undoer_destroy(struct hdf5_undoer *undoer);
@@ -61,8 +60,7 @@ bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_und
                            unsigned char *block, unsigned char *other);
 
 /* Lets libhdf5 read datasets with these filters, in a sandboxed child, between enter and leave.
- * False where it fails.
- */
+ * False where it fails. */
 bool ts_hdf5_filters_register(void);
 
 #endif

@@ -34,8 +34,7 @@ enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
 enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root,
                                    struct ts_diag *diag);
 /* Starts a child with the file at options->path. The caller closes *fd; where fd is NULL the child
- * alone keeps the file.
- */
+ * alone keeps the file. */
 enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options,
                                     struct hdf5_session **session, int *fd, struct ts_diag *diag);
 /* Lets the child carry out a task. *answer is its output, which the caller frees with free(). On

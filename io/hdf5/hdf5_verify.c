@@ -43,8 +43,7 @@ struct sense {
     const char *group; /* path, ended by the line; NULL: no image */
     struct ts_image image;
     /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group
-     * itself, or else another.
-     */
+     * itself, or else another. */
     int axis;
     bool values, itself;
     bool has_data;

@@ -43,8 +43,7 @@ enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const 
 enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts,
                              size_t n);
 /* Writes a whole small array with its dtype and shape from `image` (rank 0: scalar), and the
- * attribute "units" where its unit is not "".
- */
+ * attribute "units" where its unit is not "". */
 enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path,
                               const struct ts_image *image);
 enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path,

@@ -27,8 +27,7 @@ struct rtstruct {
 };
 
 /* Reads the header. False: refused, file->file.refusal says why. ts_rtstruct_clear frees what it
- * found in either case.
- */
+ * found in either case. */
 bool ts_rtstruct_parse(struct region_file *file, struct rtstruct *set);
 void ts_rtstruct_clear(struct rtstruct *set);
 /* Opens the regions that the request wants; closes the file, in any case. */

@@ -16,8 +16,7 @@ struct sandbox_limits {
 
 /* Sets the limits of this process, drops capabilities, the file system and the network and filters
  * its system calls, for good; it may talk on `channel` alone. False with errno where the kernel
- * refuses one of them that it has.
- */
+ * refuses one of them that it has. */
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel);
 /* Returns true where memory failed because the machine, or a limit that this process was started
  * with, has none left; false where it was the limit that ts_sandbox_lock set, which no sound file

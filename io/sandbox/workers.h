@@ -82,11 +82,9 @@ enum worker_outcome {
     WORKER_RETURNED, /* *number is a job that nobody does now, through no fault of its own: submit
                         it again */
     WORKER_LOST, /* *number is the job that is to blame, or UINT64_MAX if none is; what: "was killed
-                  * by signal 11 (...)"
-                  */
+                  * by signal 11 (...)" */
     WORKER_KILLED, /* a worker was ended from outside, and so was the one in its place; what says
-                    * how, *number as above
-                    */
+                    * how, *number as above */
     WORKER_IDLE    /* no job is unanswered */
 };
 /* Waits for one answer, at most as long as the time limit of a job. No process is left after

@@ -293,8 +293,7 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
 }
 
 /* A slice or a row of the detector that is missing would move all after it. A view that is missing
- * shows in the angles.
- */
+ * shows in the angles. */
 static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned,
                                   struct ts_diag *diag)
 {

@@ -17,8 +17,7 @@ struct dicom_files {
     enum dicom_object object;
     const char *modality;
     /* value = slope * stored + intercept; what is not valid or not finite is stored as `padding`,
-     * as nothing else is.
-     */
+     * as nothing else is. */
     double slope, intercept, least, most; /* stored values of numbers lie from `least` to `most` */
     int32_t padding;
     bool is_signed, direct, has_padding;

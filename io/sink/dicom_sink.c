@@ -39,8 +39,7 @@ static size_t run_at(const unsigned char *at, size_t most)
 }
 
 /* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for
- * each 128 of the row.
- */
+ * each 128 of the row. */
 static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
 {
     size_t done = 0, written = 0;

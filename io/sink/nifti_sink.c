@@ -207,8 +207,7 @@ static void write_slice_times(struct json *json, const struct sink_request *requ
 }
 
 /* Writes the axis along which phase was encoded, and the direction where the scanner states it.
- * Rows keep their order.
- */
+ * Rows keep their order. */
 static void write_phase_axis(struct json *json, const struct sink_request *request)
 {
     const char *direction = ts_sink_attribute(request, "phase_encoding_direction");
@@ -294,8 +293,7 @@ static bool is_right_handed(const struct ts_image *image)
 }
 
 /* Finds the direction of a volume along the axes of the file. Returns false where it has a
- * weighting and no direction.
- */
+ * weighting and no direction. */
 static bool direction_of(const struct sink_request *request,
                          const struct source_attribute *gradients, int64_t volume, double out[3])
 {

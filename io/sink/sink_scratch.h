@@ -43,8 +43,7 @@ enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const st
                                     scratch_write *write, struct ts_diag *diag);
 /* Returns the window that the request asks for, or the range from the 1st to the 99th percentile of
  * the sample (nearest rank). Where that is empty, it is the range of the values, and where they are
- * all one, that value and a width of 1.
- */
+ * all one, that value and a width of 1. */
 struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink);
 void ts_scratch_clear(struct sink_scratch *scratch);
 

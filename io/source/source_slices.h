@@ -43,8 +43,7 @@ static inline int64_t ts_source_number(const struct source *source, int64_t i)
 
 /* Opens the source, and cuts it to the set's `slices` and `take`. TS_BAD_CHAIN where these are no
  * range (slices-list), or not within the input (slices-range, take-volume), and for a format that
- * only opens on another input (source-on).
- */
+ * only opens on another input (source-on). */
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set,
                               struct source **source, struct ts_diag *diag);
 

@@ -183,8 +183,7 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                 const struct device_numbers *device, struct ts_diag *diag);
 struct stage_reduced;
 /* Applies the prepared stage on its context's device to an image in host memory, which also stands
- * for all references.
- */
+ * for all references. */
 enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in,
                               struct ts_image *out, struct stage_reduced **reduced);
 /* Frees what ts_bench_prepare allocated. */

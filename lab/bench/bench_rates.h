@@ -26,8 +26,7 @@ enum ts_status ts_bench_rates_runs(const char *folder, const char *device, struc
 /* bench_rates_host.c: reading, digests, compression, writing. */
 enum ts_status ts_bench_rates_host(const char *folder, struct rates *rates, struct ts_diag *diag);
 /* bench_rates_stages.c: the stages on the CPU, or on a device (NULL: the CPU). One that refuses its
- * case has no rate.
- */
+ * case has no rate. */
 enum ts_status ts_bench_rates_stages(const struct device_numbers *device, struct rates *rates,
                                      struct ts_diag *diag);
 #ifdef TS_HAVE_CUDA

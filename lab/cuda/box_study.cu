@@ -4,11 +4,13 @@
  * + 1)^2 samples of a window for each pixel, one thread a pixel:
  *
  *     rows           a block of 256 threads takes a row; samples come from global memory and the
- * caches. 4 bytes are read (2 radius + 1)^2 times a pixel, nearly always from a cache, and 4 bytes
- * written. rows unrolled  the same with the loop along x unrolled, for the radii of
- * BOX_UNROLLED_RADII; of 3 x 3 both loops tile unrolled  a block of 32 x 32 threads, as many as a
- * block may have, loads 32 x 32 pixels and the halo around them into shared memory: (1 + radius /
- * 16)^2 reads a pixel; all other reads are of shared memory
+ *                    caches. 4 bytes are read (2 radius + 1)^2 times a pixel, nearly always from a
+ *                    cache, and 4 bytes written.
+ *     rows unrolled  the same with the loop along x unrolled, for the radii of BOX_UNROLLED_RADII;
+ *                    of 3 x 3 both loops
+ *     tile unrolled  a block of 32 x 32 threads, as many as a block may have, loads 32 x 32 pixels
+ *                    and the halo around them into shared memory: (1 + radius / 16)^2 reads a
+ *                    pixel; all other reads are of shared memory
  *
  * runs plain is box's running-sum without its tile of samples: each thread of a warp reads its own
  * row, so that the 32 addresses of a load lie a row apart. It reads each pixel twice in each pass

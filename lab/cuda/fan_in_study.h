@@ -86,8 +86,7 @@ struct fan_in_runner {
     int (*processors)(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS]);
     /* Makes ready for a job: poisons its result, so that it must be written; or takes n tables of
-     * FAN_IN_BINS counts.
-     */
+     * FAN_IN_BINS counts. */
     enum ts_status (*begin)(struct fan_in_runner *runner, const struct fan_in_job *job,
                             const uint32_t *tables);
     /* Carries the job out once, and measures it. */

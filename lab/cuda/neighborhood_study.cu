@@ -6,8 +6,9 @@
  *
  *     plain    global memory and the first cache: 5, 9 or 25 loads a pixel
  *     tile     shared memory, into which the block first loads its 16 x 16 pixels and the border of
- * 1 or 2 around them: 1.27 or 1.56 loads a pixel; a barrier; and the 5, 9 or 25 loads of shared
- * memory texture  the texture unit: as many fetches as plain has loads
+ *              1 or 2 around them: 1.27 or 1.56 loads a pixel; a barrier; and the 5, 9 or 25 loads
+ *              of shared memory
+ *     texture  the texture unit: as many fetches as plain has loads
  *
  * Device memory sees 4 bytes read and 4 written a pixel. The weights are arguments of the kernel,
  * which lie in constant memory; those of the corners are left out where the operator has 4

@@ -29,8 +29,7 @@ struct study_row {
 };
 
 /* Defines the columns of a study's rows, whose x has this key and head. The table is
- * TABLE_OF(struct study_row, name).
- */
+ * TABLE_OF(struct study_row, name). */
 #define STUDY_ROW_AT(member) offsetof(struct study_row, member)
 #define STUDY_ROW_COLUMNS(x_key, x_head)                                                           \
     {"device", "device", COLUMN_TEXT, STUDY_ROW_AT(device), -6},                                   \

@@ -69,8 +69,7 @@ struct ts_chain {
     struct chain_sweep sweep;
     struct chain_output output;
     /* These are stages of another chain, run for the tables of the last: images may go unused, and
-     * there is no output.
-     */
+     * there is no output. */
     bool part;
     struct arena *arena; /* owns every string, list and parameter struct above */
 };

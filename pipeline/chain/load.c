@@ -383,8 +383,7 @@ static bool read_numbers(const struct load *load, const struct node *first, int6
 }
 
 /* Returns true where every row of a list of lists is a list as long as the first; before anything
- * is allocated by their product.
- */
+ * is allocated by their product. */
 static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set,
                           size_t i)
 {
@@ -656,8 +655,7 @@ static bool is_other_key(const struct load *load, const char *key)
 }
 
 /* These are the stages, or the formats of an input, that have the parameter, and the one whose
- * parameters the set has.
- */
+ * parameters the set has. */
 struct owners {
     const char *names[MOST_ELSEWHERE], *own;
     size_t n; /* more than MOST_ELSEWHERE where there are too many */

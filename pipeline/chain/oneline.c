@@ -502,8 +502,7 @@ static bool read_parameters(struct reader *reader, const char *owner, struct nod
 }
 
 /* Reads `input NAME FORMAT PATH key=value`, or `input NAME like=OTHER key=value`, into the map of
- * the further inputs.
- */
+ * the further inputs. */
 static bool read_further_input(struct reader *reader, const struct node *keyword, struct node *map)
 {
     struct node *root = reader->tree->root;
@@ -539,8 +538,7 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
 }
 
 /* Reads the name at the start of a segment; NULL where it is missing, or where something stands
- * against it (reported).
- */
+ * against it (reported). */
 static struct node *read_name(struct reader *reader)
 {
     char name[64];

@@ -48,8 +48,7 @@ struct tree {
 };
 
 /* Return zeroed memory and a copy of a text in the tree's arena; NULL where memory is out, which
- * ends the reading (reported).
- */
+ * ends the reading (reported). */
 void *ts_tree_alloc(struct tree *tree, size_t bytes);
 const char *ts_tree_text(struct tree *tree, const char *text, size_t length);
 /* Returns a new node that is in no parent yet; NULL where a limit or memory ends the reading

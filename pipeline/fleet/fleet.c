@@ -154,8 +154,7 @@ static void join_counts(struct stage_reduced *reduced, int input, const uint64_t
 /* Rank 0 joins the totals of the others to its own. Each rank has reduced every n-th slab, so that
  * the bytes are those of one process only where merging in any grouping gives the same bytes: as on
  * CUDA devices (cuda_reduction.reduce), and in reductions of the CPU that are exact, as all are
- * today. Float sums would have to go from rank to rank in rising z.
- */
+ * today. Float sums would have to go from rank to rank in rising z. */
 static void join_all(struct run *run, int32_t node, int input, size_t bytes)
 {
     struct stage_reduced *reduced = reduced_of(run, node);

@@ -242,8 +242,7 @@ static void hint_if_outside(bool follows, struct ts_diag *diag)
 }
 
 /* Adds the way out where the path of the source is what another format reads. A source of several
- * paths keeps its own.
- */
+ * paths keeps its own. */
 static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
 {
     const struct source_format *format = node->chain_source->format;

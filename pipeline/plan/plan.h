@@ -270,8 +270,7 @@ int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
  * the axes of several nodes. */
 int ts_plan_stored(const struct ts_plan *plan, int32_t node);
 /* Returns true where the output file holds the image of this node as halves: 32-bit floats, where
- * the chain asks for it.
- */
+ * the chain asks for it. */
 bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
 /* Returns the bytes of the bits of a whole masked image that the output file holds under this node,
  * which a run keeps until its end: only then is it known whether any pixel is invalid. 0 for other

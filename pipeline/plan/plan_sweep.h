@@ -25,8 +25,7 @@ int ts_plan_first_pass(const struct ts_plan *plan, int32_t node);
  * volumes, or the images of two values have other axes, so that they have no place in one array. */
 enum ts_status ts_plan_join_values(struct ts_plan *plan, struct ts_diag *diag);
 /* Notes (sweep-again) that the stages before the sweep run for each value, since their image does
- * not fit into memory.
- */
+ * not fit into memory. */
 void ts_plan_note_sweep(const struct ts_plan *plan, struct ts_diag *diag);
 /* Returns a bit for each parameter of the node that the chain does not give and that differs
  * between the values: it is derived from what is swept, and a chain that stated it would give it to

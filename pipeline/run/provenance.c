@@ -2,11 +2,12 @@
  *
  * Layout (NeXus):
  *   /entry (NXentry)                         title, program_name, default image; NXtomoproc where
- * it is one /entry/<image> (NXdata)                  written by the writer; /entry/data is the last
- * one /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
+ *                                            it is one
+ *   /entry/<image> (NXdata)                  written by the writer; /entry/data is the last one
+ *   /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
  *   /entry/inputs/<name> (NXparameters)      format, attributes, one value a slice
  *   /entry/provenance (NXparameters)         the chain as text and its digest, libraries, build,
- * warnings
+ *                                            warnings
  */
 #include "pipeline/run/provenance.h"
 

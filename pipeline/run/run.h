@@ -147,8 +147,7 @@ struct run_back_end {
     enum ts_status (*collect)(struct run *run, int32_t node, int input);
     /* Lets the outputs of all slabs up to this one leave: to the writer, or from another rank to
      * rank 0. Those of several ranks leave in turns, so nothing leaves without this call where
-     * there are several. NULL: write() does it.
-     */
+     * there are several. NULL: write() does it. */
     enum ts_status (*leave)(struct run *run, int64_t slab_number);
     /* Called before and after each call of a stage's driver, which returns before its work is done:
      * the back end adds the work to the node's time, at the latest in drain(), and traces it

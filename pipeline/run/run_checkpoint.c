@@ -229,8 +229,7 @@ static bool is_whole(int fd, size_t bytes, unsigned char *piece)
 }
 
 /* Opens the file of the slab at hand where it is whole and of this cut. `inputs` becomes the digest
- * that it has of them.
- */
+ * that it has of them. */
 static bool open_slab(struct run *run, char inputs[DIGEST_TEXT_BYTES])
 {
     struct run_checkpoint *checkpoint = run->checkpoint;

@@ -8,10 +8,11 @@
  * killed goes on as one that paused does.
  *
  *     run.txt                  which run it is: memory and threads, program, libraries, device,
- * chain, images vV-pP-dD-zZ.slab         a slab, by volume, pass, domain and first slice: a text
- * that says which slices of which nodes follow, the digest of the slices of the inputs that it was
- * computed from, the values, the bits of valid pixels, the rows of tables, and the SHA-256 of all
- * that
+ *                              chain, images
+ *     vV-pP-dD-zZ.slab         a slab, by volume, pass, domain and first slice: a text that says
+ *                              which slices of which nodes follow, the digest of the slices of the
+ *                              inputs that it was computed from, the values, the bits of valid
+ *                              pixels, the rows of tables, and the SHA-256 of all that
  *
  * Every file appears whole or not at all and survives a power cut (io/file/file_commit.h). A slab
  * of another cut of z, or a damaged one, is computed again. With several ranks each keeps its own

@@ -82,8 +82,7 @@ static enum ts_status call(struct run *run, struct encoder *encoder, int copy,
 }
 
 /* Several ranks have slabs of whole chunks (pipeline/plan/fit.c), so that none waits: the first one
- * is that of the slab.
- */
+ * is that of the slab. */
 static void begin_slab(struct encoder *encoder, int64_t z)
 {
     const struct chunk_grid *grid = &encoder->plan.grid;

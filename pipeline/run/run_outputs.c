@@ -237,8 +237,7 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 /* ---- during the run -------------------------------------------------------------------------- */
 
 /* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read
- * after the path is freed.
- */
+ * after the path is freed. */
 static enum ts_status remember_temporary(struct run *run, _Atomic(const char *) *place,
                                          const char *path)
 {

@@ -38,8 +38,7 @@ static bool shows_names(void)
 }
 
 /* A folder without a DICOM image may hold the pages of a scan, volumes, or files that were
- * compressed for an archive.
- */
+ * compressed for an archive. */
 static enum ts_status describe_folder(const char *path, bool json, struct ts_diag *diag)
 {
     static const char *const tiff[] = {".tif", ".tiff", NULL};

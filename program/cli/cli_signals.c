@@ -22,8 +22,7 @@
 #include "pipeline/plan/plan.h"
 
 /* Open MPI's launcher kills a rank one second after it has asked it to end, and what is temporary
- * must be gone by then.
- */
+ * must be gone by then. */
 enum { PATIENCE_SECONDS = 1, PATIENCE_OF_RANK_US = 700000 };
 
 static const struct stop {

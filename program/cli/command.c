@@ -246,8 +246,7 @@ static const struct command_option *option_of(const struct command *command, int
 }
 
 /* Writes the command's options as getopt_long expects them, with their short forms in `letters`. A
- * colon first: the caller reports.
- */
+ * colon first: the caller reports. */
 static void list_options(const struct command *command, struct option options[MOST_OPTIONS + 2],
                          char letters[2 * MOST_OPTIONS + 3])
 {

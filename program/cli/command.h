@@ -115,8 +115,7 @@ enum ts_status ts_command_check_suffix(const char *path, const char *suffix, str
  * nevertheless. */
 void ts_command_written(const char *path);
 /* Prints the path and the size of what was written, "wrote PATH: 1.7 MiB", without a line's end; a
- * folder has no size.
- */
+ * folder has no size. */
 void ts_command_print_written(const char *path);
 /* Flushes standard output, and remembers why that failed. */
 void ts_command_flush(void);

@@ -19,8 +19,7 @@
 
 /* Facts are sorted by path, so those of one group stand together. The groups of stages have
  * numbers, which give the order of the steps. A step names its input by the label of an input or of
- * a stage before it: the nearest one counts.
- */
+ * a stage before it: the nearest one counts. */
 
 /* Returns the text, or "" for NULL. */
 static const char *known(const char *text)
@@ -532,8 +531,7 @@ static void put_activities(struct json *json, const struct run_record *record)
 }
 
 /* Writes `relation` from each step to each thing that it used: the step itself used it, or its
- * image derives from it.
- */
+ * image derives from it. */
 static void put_uses(struct json *json, const struct run_record *record, bool derived)
 {
     int n = 0;

@@ -104,8 +104,7 @@ static const char *label_of(const struct report_facts *facts, size_t i)
 }
 
 /* Finds the value of each stage: those behind the beginning of a sweep stand once for each value,
- * one after the other.
- */
+ * one after the other. */
 static void place_stages(struct report_facts *facts)
 {
     struct report_sweep *sweep = &facts->sweep;

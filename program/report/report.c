@@ -26,8 +26,7 @@
 enum { PREFIX_BYTES = 512 };
 
 /* Returns what follows the prefix, which is formatted as by printf, in the path of a dataset; NULL
- * for other objects.
- */
+ * for other objects. */
 static const char *below(const struct hdf5_listed *object, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static const char *below(const struct hdf5_listed *object, const char *format, ...)
@@ -45,8 +44,7 @@ static const char *below(const struct hdf5_listed *object, const char *format, .
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* The head of the page answers what a reviewer asks first, in a sentence each, with links to where
- * the page shows it.
- */
+ * the page shows it. */
 
 static void begin(FILE *stream, const char *question, const char *id)
 {

@@ -18,8 +18,7 @@ struct report_request {
 /* Verifies the result, and writes the page only where every digest is right. The same result and
  * profile give the same bytes. Returns TS_BAD_INPUT where the result is damaged or is none, or
  * where the profile cannot be read (profile-unreadable) or is that of another chain
- * (profile-foreign); TS_RUN_FAILED where the page cannot be written.
- */
+ * (profile-foreign); TS_RUN_FAILED where the page cannot be written. */
 enum ts_status ts_report_write(const struct report_request *request, struct ts_diag *diag);
 
 #endif

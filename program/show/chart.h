@@ -46,8 +46,7 @@ struct chart {
 /* Draws the chart. A failed write sets the stream's error indicator. */
 void ts_chart_draw(const struct chart *chart, FILE *stream);
 /* Writes the chart to a file. Returns TS_RUN_FAILED where it cannot be written (not-written), or
- * exists and must not be replaced (output-exists).
- */
+ * exists and must not be replaced (output-exists). */
 enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace,
                               struct ts_diag *diag);
 

@@ -24,8 +24,7 @@ struct preview_request {
     enum picture_plane_name plane;
     int64_t slice; /* along the axis across the plane, from 0; negative: the middle one */
     int montage;   /* so many planes, evenly spread, of the middle volume; 0: one of each volume,
-                    * PREVIEW_MONTAGE at most
-                    */
+                    * PREVIEW_MONTAGE at most */
 };
 
 struct preview_style {

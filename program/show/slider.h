@@ -43,8 +43,7 @@ enum ts_status ts_slider_open(struct slider *slider, const struct ts_image *in,
  * short decimal. The stage may refuse it (TS_BAD_CHAIN); the slider then stays where it was. */
 enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_diag *diag);
 /* Computes slice z of the stage's output, for the picture's image VIEW_MADE. The renderer has the
- * input as VIEW_WHOLE.
- */
+ * input as VIEW_WHOLE. */
 enum ts_status ts_slider_make(struct slider *slider, struct renderer *renderer, int64_t z);
 /* Brings n elements of that slice, from element `first` on, to made.data where a device computed
  * it, whose own copy the pictures are drawn from. */

@@ -25,8 +25,7 @@ struct shown_request {
     const char *image;      /* of a result; NULL: the last one */
     struct ts_options options;
     /* Is called with the plan before it runs, and with NULL when it has ended, for handlers of
-     * signals. NULL: no one is.
-     */
+     * signals. NULL: no one is. */
     void (*running)(struct ts_plan *plan);
 };
 

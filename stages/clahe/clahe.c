@@ -289,8 +289,7 @@ struct clahe_columns {
 
 /* The counts that are cut off go to all bins evenly, the rest of the division to single bins at
  * even distances. Only the first n_values of the table are made: no pixel has a higher one, and a
- * bin does not depend on the bins after it.
- */
+ * bin does not depend on the bins after it. */
 static void make_opencv_table(const struct clahe_run *run, int64_t *counts, int64_t pixels,
                               int64_t n_values, uint16_t *table)
 {

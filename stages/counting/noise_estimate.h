@@ -9,11 +9,12 @@
  * which a constant or a plane leaves at exactly 0.
  *
  * immerkaer: sqrt(pi/2)/6 times the mean of |R| over the pixels that have all eight neighbors (J.
- * Immerkaer, Fast noise variance estimation, 1996). wavelet: the median of |d| over the diagonal
- * coefficients d that are not 0, divided by the 3/4 quantile of the normal distribution (D. L.
- * Donoho and I. M. Johnstone, Ideal spatial adaptation by wavelet shrinkage, 1994), with the
- *     wavelet db2 and symmetric borders as in skimage.restoration.estimate_sigma. The high-pass
- * filter of db2 is a second difference followed by two taps, so that each d is a sum of four R.
+ *     Immerkaer, Fast noise variance estimation, 1996).
+ * wavelet: the median of |d| over the diagonal coefficients d that are not 0, divided by the 3/4
+ *     quantile of the normal distribution (D. L. Donoho and I. M. Johnstone, Ideal spatial
+ *     adaptation by wavelet shrinkage, 1994), with the wavelet db2 and symmetric borders as in
+ *     skimage.restoration.estimate_sigma. The high-pass filter of db2 is a second difference
+ *     followed by two taps, so that each d is a sum of four R.
  *
  * Values that are not finite, invalid pixels and those that the stage's parameter `mask` leaves out
  * spoil the R and d that they touch, and these are left out. A partial keeps the sums of the slices

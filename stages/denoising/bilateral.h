@@ -3,8 +3,8 @@
  * bilateral: a mean weighted by distance in the image and by difference of value (C. Tomasi, R.
  * Manduchi, 1998):
  *
- *     out = sum of w in / sum of w      w = exp(-(dz^2 + dy^2 + dx^2) / (2 sigma_spatial^2) - (in -
- * c)^2 / (2 sigma_color^2))
+ *     out = sum of w in / sum of w
+ *     w = exp(-(dz^2 + dy^2 + dx^2) / (2 sigma_spatial^2) - (in - c)^2 / (2 sigma_color^2))
  *
  * over |dy|, |dx| (and |dz|) <= radius, where c is the value in the middle of the window.
  */

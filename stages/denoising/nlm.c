@@ -252,8 +252,7 @@ static const struct stage_reduction reduction = {
  *
  * The image is first copied into floats with its border filled in. A thread then does blocks of 64
  * x 256 pixels, whose sums and part of the image stay in the second cache. The rows' loops stand in
- * nlm_rows.inc, once for each patch size.
- */
+ * nlm_rows.inc, once for each patch size. */
 
 enum {
     BLOCK_ROWS = 64,

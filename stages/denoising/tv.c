@@ -146,8 +146,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
 enum { LANES = 16 };
 
 /* The planes that are iterated together: one slice in 2D, the range of the slab in 3D. Arrays begin
- * at plane `first`.
- */
+ * at plane `first`. */
 struct job {
     const struct stage_context *context;
     const struct tv_params *params;
@@ -380,8 +379,7 @@ static void find_row(const struct job *job, int64_t z, int64_t y, const struct t
 }
 
 /* Writes a row of the result, multiplied by the unit. Invalid pixels, and those of far values, get
- * what the input has.
- */
+ * what the input has. */
 static void write_row(const struct job *job, const struct rows *rows, int64_t z, int64_t y,
                       float *row)
 {

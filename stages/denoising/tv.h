@@ -84,9 +84,10 @@ static inline bool ts_tv_looks_after(const struct tv_params *params, int64_t i)
 
 /* The factors of an iteration. With x the image and m the point where its gradient is taken, it is
  *
- *     chambolle:    m = f + weight div q                      q <- (q + ascent grad m) / (1 +
- * ascent |grad m|) primal-dual:  x' = x + blend (f + weight div q - x)     q <- (q + ascent grad m)
- * / max(1, |q + ascent grad m|) m = x' + momentum (x' - x), x <- x'
+ *     chambolle:    m = f + weight div q
+ *                   q <- (q + ascent grad m) / (1 + ascent |grad m|)
+ *     primal-dual:  x' = x + blend (f + weight div q - x),   m = x' + momentum (x' - x),   x <- x'
+ *                   q <- (q + ascent grad m) / max(1, |q + ascent grad m|)
  *
  * from q = 0 and x = f. The result is m, with momentum 0, of one more evaluation without a new
  * q. */

@@ -229,8 +229,7 @@ static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_i
 }
 
 /* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs
- * more than its bytes.
- */
+ * more than its bytes. */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                              int64_t z, int64_t n, struct ts_image *padded)
 {
@@ -302,8 +301,7 @@ static enum ts_status move_valid(struct stage_driver *driver, const struct ts_im
 }
 
 /* Returns true where map() wrote the bits of its output, whose slices are made from others than
- * those of their place.
- */
+ * those of their place. */
 static bool map_writes_valid(const struct stage_context *context)
 {
     return context->stage->validity == VALIDITY_SAME &&

@@ -38,8 +38,7 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
 /* ---- over a volume of which other processes reduce a part ------------------------------------ */
 
 /* Returns the total of an input in this round, which is flat memory, or NULL where no slices were
- * added; and its bytes.
- */
+ * added; and its bytes. */
 const void *ts_stage_reduced_sum(const struct stage_reduced *reduced, int input);
 size_t ts_stage_reduced_sum_bytes(const struct stage_reduced *reduced, int input);
 /* Forgets the slices that were added in this round. */

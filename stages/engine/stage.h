@@ -8,12 +8,15 @@
  *
  * Life of a stage in a run:
  *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the
- * output. Where an earlier stage finds numbers of its axes while the chain runs, both are called
- * again: sizes must not change. reduce: for each round, over all slices: reduce() makes partial
- * results, merge() joins them in rising z, finish() turns the total into the result (a look-up
- * table, say) and the tables. map:    map() maps a slab, with the finished result at hand. A stage
- * without map() passes its input on. On a CUDA device the launchers of `cuda` take the places of
- * reduce() and map(); plan and finish() are the same.
+ *           output. Where an earlier stage finds numbers of its axes while the chain runs, both are
+ *           called again: sizes must not change.
+ *   reduce: for each round, over all slices: reduce() makes partial results, merge() joins them in
+ *           rising z, finish() turns the total into the result (a look-up table, say) and the
+ *           tables.
+ *   map:    map() maps a slab, with the finished result at hand. A stage without map() passes its
+ *           input on.
+ * On a CUDA device the launchers of `cuda` take the places of reduce() and map(); plan and finish()
+ * are the same.
  */
 #ifndef STAGES_ENGINE_STAGE_H
 #define STAGES_ENGINE_STAGE_H
@@ -282,8 +285,7 @@ struct cuda_reduction {
      * goes through the host, and there must be no tables and no references. NULL: never. */
     bool (*finishes)(const struct stage_context *);
     /* Writes n results, a multiple of 256 bytes apart, from n partials. Where finishes() is true
-     * the launchers choose the layout.
-     */
+     * the launchers choose the layout. */
     size_t (*result_bytes)(const struct stage_context *);
     enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results,
                              int64_t n, const struct cuda_call *);
@@ -328,8 +330,7 @@ struct stage_cuda {
 #endif
 
 /* Sets the members for the parameters in a stage's table: the array of struct param and the struct
- * that it describes.
- */
+ * that it describes. */
 #define STAGE_PARAMS(table, type)                                                                  \
     .params = (table), .n_params = sizeof(table) / sizeof *(table), .params_bytes = sizeof(type)
 /* Defines params_of(context), which returns a stage's resolved parameters as the struct that its
@@ -375,8 +376,7 @@ struct stage {
     unsigned
         beams; /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
     /* By enum ts_quantity: what the user can do about a quantity that is not accepted. NULL where
-     * the message's list of accepted ones is enough.
-     */
+     * the message's list of accepted ones is enough. */
     const char *quantity_hints[TS_INTENSITY + 1];
     const struct param *params;
     size_t n_params, params_bytes;

@@ -78,8 +78,7 @@ bool ts_stage_packs_now(const struct stage_context *context, int input);
 size_t ts_stage_packed_bytes(const struct stage_context *context);
 /* Packs the valid pixels of one slice of an input into `memory`. slices[1 + i] is the same slice of
  * a reference that streams with it, of which the same pixels are packed. packed[0] and packed[1 +
- * i] become images of shape (1, 1, n).
- */
+ * i] become images of shape (1, 1, n). */
 void ts_stage_pack(const struct stage_context *context, int input,
                    const struct ts_image slices[STAGE_INPUTS], void *memory,
                    struct ts_image packed[STAGE_INPUTS]);

@@ -301,11 +301,12 @@ static struct stage_reach box_reach(const struct stage_context *context)
  *     direct     every sample of a window: (2 radius + 1)^2 additions a pixel, in 3D ^3
  *     unrolled   the same for radius 1, with the 9 or 27 samples written out
  *     separable  one pass over the image for each axis, 2 radius + 1 additions each, with an image
- * of sums between them tile       the same additions, but along all axes for one tile after the
- * other, whose sums stay in the cache
+ *                of sums between them
+ *     tile       the same additions, but along all axes for one tile after the other, whose sums
+ *                stay in the cache
  *
- * Rows or tiles are shared out among threads; the order of the additions of a pixel is the same for
- * all of them. */
+ * Rows or tiles are shared out among threads; the order of the additions of a pixel is the same
+ * for all of them. */
 
 enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2 };
 

@@ -28,9 +28,10 @@
  * row at a time). One row down, P(i) grows by the prefix sum of entering row minus leaving row, in
  * one sweep. Outside [0, n], P follows from itself by the border rule.
  *
- * Integers are exact: sums wrap and differences of them unwrap. Floats are summed in double, in an
- * order that is the same for every processor: after m rows of n samples of magnitude v, P errs by
- * at most about 2^-53 m n window v. A value that is not finite stays in P for good, up to P(n). */
+ * Integers are exact: sums wrap and differences of them unwrap. Floats are summed in double, in
+ * an order that is the same for every processor: after m rows of n samples of magnitude v, P
+ * errs by at most about 2^-53 m n window v. A value that is not finite stays in P for good, up
+ * to P(n). */
 
 struct window_prefix {
     const struct window_prefix_kernels *kernels;

@@ -3,7 +3,7 @@
  * convolve: a weighted sum over the neighborhood of each pixel, slice by slice:
  *
  *     out[z][y][x] = sum over j < rows, i < columns of weights[j][i] * in[z][y + j - rows/2][x + i
- * - columns/2]
+ *         - columns/2]
  *
  * with the weights lying on the image as they are written (correlation, as scipy.ndimage.correlate
  * and cv2.filter2D).
@@ -61,8 +61,7 @@ int ts_convolve_kernels(const struct convolve_params *params, struct convolve_we
 bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels,
                           enum ts_dtype dtype);
 /* Returns true where weights[j][i] = down[j] * across[i], up to a relative error; writes these. A
- * weight of 0 stays 0.
- */
+ * weight of 0 stays 0. */
 bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across,
                           double *down);
 

@@ -4,8 +4,9 @@
  * `truncate` sigma:
  *
  *     out[z][y][x] = sum over |k|, |j|, |i| <= radius of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x
- * + i] w[k]         = exp(-k^2 / (2 sigma^2)) / sum of these over |k| <= radius radius       =
- * floor(truncate * sigma + 1/2), sigma in pixels of the axis
+ *         + i]
+ *     w[k]         = exp(-k^2 / (2 sigma^2)) / sum of these over |k| <= radius
+ *     radius       = floor(truncate * sigma + 1/2), sigma in pixels of the axis
  *
  * as scipy.ndimage.gaussian_filter. In 2D, slice by slice, z has no part in it.
  */

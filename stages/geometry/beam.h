@@ -8,12 +8,13 @@
  * angle of the view and u the detector pixel's position in mm from the central ray:
  *
  *     parallel    phi = theta            s = u
- *     fan-arc     phi = theta + gamma    s = source_axis * sin(gamma)    gamma = u /
- * source_detector fan-flat    phi = theta + gamma    s = source_axis * sin(gamma)    tan(gamma) = u
- * / source_detector
+ *     fan-arc     phi = theta + gamma    s = source_axis * sin(gamma)
+ *                 with gamma = u / source_detector
+ *     fan-flat    phi = theta + gamma    s = source_axis * sin(gamma)
+ *                 with tan(gamma) = u / source_detector
  *
- *                     source   at source_axis * (-sin(theta), cos(theta)): above the axis where
- * theta is 0
+ *                     source   at source_axis * (-sin(theta), cos(theta)): above the axis if theta
+ *                              is 0
  *                       *
  *                      /|\
  *                     / | \  gamma, rising to the right where theta is 0
@@ -56,10 +57,11 @@
  * 0. Every sample stands for the same length of the ray:
  *
  *     projection(view, d) = length(view) * sum over m of (1 - w) * pixel[m][i] + w * pixel[m][i +
- * 1], i + w = base(view) + m * per_major(view) + d * per_detector(view),   0 <= w < 1
+ *         1],
+ *     i + w = base(view) + m * per_major(view) + d * per_detector(view),   0 <= w < 1
  *
- * with m the index along the major axis and i that along the minor. Weights depend on nothing else,
- * so the adjoint uses the same numbers with pixel and projection exchanged. */
+ * with m the index along the major axis and i that along the minor. Weights depend on nothing
+ * else, so the adjoint uses the same numbers with pixel and projection exchanged. */
 
 struct beam_geometry {
     int64_t n_rows, n_columns;
@@ -186,12 +188,12 @@ BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct
  *
  * and the pixel receives from the view
  *
- *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detector
- * 0.
+ *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],
+ *     outside the detector 0.
  *
- * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model the
- * width is the distance of neighboring rays in pixels along the minor axis and the scale is a ray's
- * length between two lines, which gives the exact adjoint of the projection above. */
+ * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model
+ * the width is the distance of neighboring rays in pixels along the minor axis and the scale is
+ * a ray's length between two lines, which gives the exact adjoint of the projection above. */
 
 enum back_model { BACK_JOSEPH, BACK_LINEAR };
 

@@ -8,10 +8,9 @@
  *
  *     across = x cos(theta) + y sin(theta)    ahead = R + x sin(theta) - y cos(theta)
  *
- *                rows times           filtered at             place u of a pixel          its
- * weight fan-flat   cos(gamma)           d R / D mm              D across / ahead            (R /
- * ahead)^2 fan-arc    R cos(gamma)         d / D radian            D atan(across / ahead)      1 /
- * (across^2 + ahead^2)
+ *                rows times      filtered at     place u of a pixel        its weight
+ *     fan-flat   cos(gamma)      d R / D mm      D across / ahead          (R / ahead)^2
+ *     fan-arc    R cos(gamma)    d / D radian    D atan(across / ahead)    1 / (across^2 + ahead^2)
  *
  * The ramp of an arc has n in h[n] replaced by sin(n d / D) D / d. The sum over views is an
  * integral over theta. A whole turn sees each ray twice, so that every view counts half; in a short

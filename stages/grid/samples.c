@@ -303,13 +303,14 @@ static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, flo
  * mended here:
  *
  *     a voxel whose nearest sample is invalid, or that is outside, is invalid; it has that sample,
- * or the value outside a voxel that has an invalid sample among its taps gets the linear mean of
- * the valid ones of the 8 around it
+ *         or the value outside
+ *     a voxel that has an invalid sample among its taps gets the linear mean of the valid ones of
+ *         the 8 around it
  *
  * The weights of that mean are divided by their sum, which is at least 1/8, because the nearest
- * sample has a part in it. A cubic's weights are not used then, since some are negative and what is
- * left of their sum may be nothing. On straight rows, along which the taps in z and y stay the
- * same, the bits of these taps are joined once for the row. */
+ * sample has a part in it. A cubic's weights are not used then, since some are negative and what
+ * is left of their sum may be nothing. On straight rows, along which the taps in z and y stay
+ * the same, the bits of these taps are joined once for the row. */
 
 /* This is a row of the output; all voxels of a straight one share the taps along z and y. */
 struct masked_row {

@@ -29,12 +29,13 @@
  *     nearest   the sample at floor(t + 1/2): halfway between two, the one of the larger index
  *     linear    1 - f, f for the samples at floor(t) and floor(t) + 1, with f = t - floor(t)
  *     cubic     the convolution kernel with a = -1/2 of four samples, which passes through the
- * samples and is exact for parabolas; also called Catmull-Rom (R. Keys, IEEE Trans. ASSP 29, 1981)
+ *               samples and is exact for parabolas; also called Catmull-Rom (R. Keys, IEEE Trans.
+ *               ASSP 29, 1981)
  *
  * A tap of weight 0 plays no part. The weights of a value sum to 1. Where samples are invalid, a
- * linear value is made of the others by leaving out their taps and dividing by the weights that are
- * left. The CPU code and the kernels of cuda/grid/samples.cu share this header, and with it every
- * weight. */
+ * linear value is made of the others by leaving out their taps and dividing by the weights that
+ * are left. The CPU code and the kernels of cuda/grid/samples.cu share this header, and with it
+ * every weight. */
 
 #ifdef __CUDACC__
 #define TAPS_FUNCTION static __host__ __device__ inline

@@ -6,9 +6,11 @@
  *   global         in the 64-bit counts themselves
  *   sub-histogram  down one strip of columns after the other, each in a table of its own
  *   shared         in a table for every part of the image, which stays in the cache while it is
- * filled occupancy      in one table for all that a thread is given, four rows at a time, whose
- * pixels take turns lane-private   in a table for every lane, side by side, and neighboring pixels
- * in different lanes
+ *                  filled
+ *   occupancy      in one table for all that a thread is given, four rows at a time, whose pixels
+ *                  take turns
+ *   lane-private   in a table for every lane, side by side, and neighboring pixels in different
+ *                  lanes
  *
  * Tables have counts of 32 bits, and are added to the counts before these could overflow. auto is
  * lane-private, and sampled for 16-bit integers: both stand in stages/counting, where other stages

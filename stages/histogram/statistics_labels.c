@@ -118,8 +118,7 @@ static void pass_carries(int64_t *limbs, int n)
 }
 
 /* Passes the carries of n_rows moments on: call it after LABEL_MOMENTS_ADDITIONS values, and before
- * reading or merging.
- */
+ * reading or merging. */
 static void label_moments_carry(struct label_moments *moments, int64_t n_rows)
 {
     for (int64_t row = 0; row < n_rows; row++) {

@@ -41,8 +41,7 @@ struct label_moments {
 enum { LABEL_DIGIT_BITS = 11, LABEL_DIGITS = 1 << LABEL_DIGIT_BITS };
 
 /* The value at one place of one label: the digits of its key found so far, and its rank among the
- * keys that have them.
- */
+ * keys that have them. */
 struct label_rank {
     uint64_t rank;
     uint32_t prefix;

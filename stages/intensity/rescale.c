@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rescale works with [a, b], a range that is given, found in the data, or between two percentiles
- * of it: range, percentiles  y = (x - a) / (b - a) * (out_high - out_low) + out_low, x first
- * clipped to [a, b] z-score             y = (x - mean) / standard deviation The numbers found are
- * left as tables. Source of the rules: skimage.exposure.rescale_intensity, scipy.stats.zscore.
+ * of it:
+ *   range, percentiles  y = (x - a) / (b - a) * (out_high - out_low) + out_low, x first clipped to
+ *                       [a, b]
+ *   z-score             y = (x - mean) / standard deviation
+ * The numbers found are left as tables. Source of the rules: skimage.exposure.rescale_intensity,
+ * scipy.stats.zscore.
  */
 #include "stages/intensity/rescale.h"
 

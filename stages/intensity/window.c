@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * window: the VOI functions of DICOM PS3.3 C.11.2.1.2 and C.11.2.1.3, c center, w width, y from
- * out_low to out_high: linear        y = out_low where x <= c - 0.5 - (w-1)/2, out_high where x > c
- * - 0.5 + (w-1)/2, else ((x - (c - 0.5)) / (w-1) + 0.5) * (out_high - out_low) + out_low
+ * out_low to out_high:
+ *   linear        y = out_low where x <= c - 0.5 - (w-1)/2, out_high where x > c - 0.5 + (w-1)/2,
+ *                 else ((x - (c - 0.5)) / (w-1) + 0.5) * (out_high - out_low) + out_low
  *   linear-exact  y = out_low where x <= c - w/2, out_high where x > c + w/2,
  *                 else ((x - c) / w + 0.5) * (out_high - out_low) + out_low
  *   sigmoid       y = (out_high - out_low) / (1 + exp(-4 (x - c) / w)) + out_low

@@ -15,8 +15,7 @@
 #include "stages/values/finite_values.h"
 
 /* There is no warning where the side of the axis that sees less sees at least this share of what
- * the other side does.
- */
+ * the other side does. */
 static const double nearer_share = 2.0 / 3;
 
 static void warn_of_field(const struct stage_context *context,

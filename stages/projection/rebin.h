@@ -19,8 +19,7 @@ struct rebin_params {
 };
 
 /* A sample of the parallel sinogram is the sum over taps of weight times the fan's sample at index
- * `index` of the slice.
- */
+ * `index` of the slice. */
 enum { REBIN_TAPS = 8 };
 struct rebin_sample {
     int32_t index[REBIN_TAPS];

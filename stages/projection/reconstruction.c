@@ -162,8 +162,7 @@ static enum ts_status check_tensor(const struct stage_context *context,
 }
 
 /* Returns the fastest method for a parallel beam. By rays that are finer than pixels `tensor-split`
- * was not measured.
- */
+ * was not measured. */
 static enum back_method fastest_method(const struct stage_context *context,
                                        const struct reconstruction_params *params)
 {

@@ -42,8 +42,7 @@ extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
 extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
 /* These parameters describe the volume in every table of struct reconstruction_params, without and
- * with the method.
- */
+ * with the method. */
 #define VOLUME_PARAMS(pixel_size_is)                                                               \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                \
           .derived = "the number of detector pixels", .doc = "rows of the volume's slices"),       \

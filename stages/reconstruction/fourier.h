@@ -19,8 +19,8 @@
  * 1985; J. I. Jackson et al., ibid. 10, 1991).
  *
  *     f(row, column) = sum over views v and k = -most .. most of C[v][k] exp(2 pi i phase)
- *     phase = k (per_row[v] row' / n_rows' + per_column[v] column' / n_columns'),   row' = row -
- * n_rows / 2, ...
+ *     phase = k (per_row[v] row' / n_rows' + per_column[v] column' / n_columns'),
+ *     row' = row - n_rows / 2, ...
  *
  * with n' the sides of a grid twice as wide as the slice. Point (v, k) lies at (k per_row, k
  * per_column) of the grid, which repeats itself. It is spread over the GRID_TAPS^2 places around it
@@ -30,8 +30,8 @@
  *     K(d) = polynomial in u = 1 - (2 d / GRID_TAPS)^2
  *
  * with those coefficients, K(0) being 1, for which the most that the kernel's transform lets
- * through to any pixel from beyond the slice is least: 7.3e-5 of it, and 5.7e-5 as a root of mean
- * squares. The Kaiser-Bessel kernel of P. J. Beatty et al., ibid. 24, 2005 has 1.3e-4 and
+ * through to any pixel from beyond the slice is least: 7.3e-5 of it, and 5.7e-5 as a root of
+ * mean squares. The Kaiser-Bessel kernel of P. J. Beatty et al., ibid. 24, 2005 has 1.3e-4 and
  * 6.3e-5. */
 
 enum { GRID_TAPS = 5, GRID_TERMS = 8 };

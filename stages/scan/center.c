@@ -96,8 +96,7 @@ static enum ts_status center_views_check_arc(const struct stage_context *context
 }
 
 /* Check the views for the methods sinogram (errors views-uneven, views-arc), opposite
- * (views-opposite) and overlap (views-turn). For resolve().
- */
+ * (views-opposite) and overlap (views-turn). For resolve(). */
 static enum ts_status center_views_check_half_turn(const struct stage_context *context)
 {
     const enum ts_status status = center_views_check_arc(context);

@@ -189,8 +189,7 @@ static double shifted_correlation(const float *p, const float *q, int64_t n, int
 }
 
 /* Returns how far what view a shows has moved in view b, in detector pixels: the peak of their
- * correlation next to 0.
- */
+ * correlation next to 0. */
 static double movement(const struct center_search *search, int64_t a, int64_t b)
 {
     const int64_t n = search->n_detectors;

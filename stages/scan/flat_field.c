@@ -257,8 +257,7 @@ static double median(double *values, int64_t n)
 }
 
 /* Combines the frames of pixels [first, first + n) of one row. `by_pixel` is scratch for BLOCK
- * values of every frame.
- */
+ * values of every frame. */
 static void combine_frames(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
                            enum flat_field_combine how, double *by_pixel, double *out)
 {

@@ -10,10 +10,11 @@
  * exp(-k^2 / (2 sigma^2)). The transforms are linear and what is not damped comes back as it was,
  * so that it is enough to transform and to subtract what damping takes away:
  *
- *   down  t = low of a along the views,  a' = low of t along the detector,  v = high of t along the
- * detector damp  v becomes its part sum over k of exp(-k^2 / (2 sigma^2)) times the wave k of v up
- * t = from c' and v along the detector,  c = from t along the views;  result = image - c of the
- * finest level
+ *   down  t = low of a along the views,  a' = low of t along the detector,
+ *         v = high of t along the detector
+ *   damp  v becomes its part sum over k of exp(-k^2 / (2 sigma^2)) times the wave k of v
+ *   up    t = from c' and v along the detector,  c = from t along the views;
+ *         result = image - c of the finest level
  *
  * Ends are reflected, d c b a | a b c d | d c b a. Waves weaker than 1e-9 are left out.
  */

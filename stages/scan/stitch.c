@@ -21,8 +21,7 @@
  * which they turn. The opposite of a view is looked up at theta + 180 degrees among the views of
  * the first turn: it is a view within a tenth of a step of there, or lies between the two views
  * around it. The result keeps the first half turn, unless views are lost in the second: then it
- * keeps half a turn that ends with these, so that each view that is left has an opposite.
- */
+ * keeps half a turn that ends with these, so that each view that is left has an opposite. */
 
 /* Angles that are nearer than this share of a step are the same. */
 static const double same_angle = 0.1;

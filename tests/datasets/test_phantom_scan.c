@@ -52,8 +52,7 @@ static double *scan_frames(const struct scan_options *options, const char *name)
 }
 
 /* The midpoint rule is off by at most half a step times the jump at each jump, of which a line has
- * 20 at most.
- */
+ * 20 at most. */
 Test(phantom_scan, integrals_agree_with_quadrature)
 {
     enum { LINES = 60, STEPS = 20000 };
@@ -73,8 +72,7 @@ Test(phantom_scan, integrals_agree_with_quadrature)
                            s, sum, exact);
     }
     /* A line near the upper edge meets water and nothing else, which attenuates 10 % less in row 1
-     * of 3 than in row 0.
-     */
+     * of 3 than in row 0. */
     cr_assert_float_eq(ts_scan_integral(&plain, 0, M_PI / 2, 0.798 * half_mm),
                        0.8 * 2 * sqrt(0.64 - 0.798 * 0.798), 1e-12);
     cr_assert_float_eq(ts_scan_attenuation(&plain, 1, 0, 0.75 * half_mm), 0.9 * 0.8 / half_mm,

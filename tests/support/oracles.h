@@ -26,8 +26,7 @@ double *ts_bench_table(struct bench_tables *tables, const char *name);
 /* Computes the whole result, as doubles, of a whole image, for a stage without references. */
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
 /* Computes the tables of a stage whose map has a bench_oracle: in as it is given to that, out as it
- * comes from there.
- */
+ * comes from there. */
 typedef void bench_tables_oracle(const struct stage_context *context, const double *in,
                                  const double *out, struct bench_tables *tables);
 /* Computes all results of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL

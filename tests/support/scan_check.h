@@ -47,8 +47,7 @@ void ts_scan_check_independence(const struct stage *stage, const char *assignmen
 /* NaN and infinity end the run in every slab, with the slice and the first one's place. */
 void ts_scan_check_finite(const struct stage *stage, const char *assignments);
 /* Angles in radians, and views that all look in one direction, are refused; two directions are not.
- * Of a parallel beam.
- */
+ * Of a parallel beam. */
 void ts_scan_check_angles(const struct stage *stage, const char *assignments);
 /* An image that nobody calls line integrals, such as raw counts without a quantity, is refused with
  * the way to them. */

@@ -56,8 +56,7 @@ enum ts_status ts_test_apply(struct stage_context *context, const struct ts_imag
 
 /* For tests of tables and special rules: a parameter set from assignments ("bins=256 low=0"),
  * numbers as "angles=0,10,20" and "weights=1,2,3;4,5,6;7,8,9". Fails the test where they are wrong.
- * Freed by ts_test_params_clear.
- */
+ * Freed by ts_test_params_clear. */
 void ts_test_params(const struct stage *stage, const char *assignments, struct param_set *set);
 void ts_test_params_clear(struct param_set *set);
 /* An image of this shape with allocated data, spacing (2, 0.7, 0.5) mm; free(image.data). */

@@ -28,8 +28,7 @@ enum ts_status ts_test_run_references(struct stage_run *run, const struct stage 
                                       int64_t slab, int threads);
 void ts_test_run_clear(struct stage_run *run);
 /* The image that the stage makes of `in`, at once, on two threads; free(image.data). Fails the test
- * where it refuses.
- */
+ * where it refuses. */
 struct ts_image ts_test_output(const struct stage *stage, const char *assignments,
                                const struct ts_image *in);
 /* Fails the test where the run has no such table. */

@@ -28,8 +28,7 @@ const char *ts_test_data(void);
  * 15 more calls. */
 const char *ts_test_path(const char *relative);
 /* The program tomostage: the environment variable TOMOSTAGE_PROGRAM, or the one beside this
- * program, or the built one.
- */
+ * program, or the built one. */
 const char *ts_test_program(void);
 
 /* splitmix64: the same numbers on every machine. */

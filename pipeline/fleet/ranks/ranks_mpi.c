@@ -121,8 +121,7 @@ int ts_ranks_end(int code)
 enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
 {
     /* The first rank that failed has the least verdict. Whoever only pauses has a greater one: an
-     * error must be seen.
-     */
+     * error must be seen. */
     const int64_t pause = status == TS_PAUSED ? INT64_C(1) << PAUSE_BIT : 0;
     const int64_t verdict =
         status == TS_OK ? INT64_MAX : pause | (int64_t)ranks.number << STATUS_BITS | status;

@@ -347,8 +347,7 @@ Test(deflate, many_chunks_and_large_ones_inflate_to_themselves_on_cuda)
 }
 
 /* The writer refuses an encoded chunk beyond its bound, so the bound of the device, alignment
- * aside, may not be larger.
- */
+ * aside, may not be larger. */
 Test(deflate, the_writer_has_space_for_every_chunk)
 {
     for (int width = 1; width <= 8; width *= 2)

@@ -123,8 +123,7 @@ static void check_volume(const char *folder, const char *reference, double relat
 }
 
 /* Pixels * slope + intercept, stored as float32; the PET reference rounded its slopes to float32
- * first: the last bit.
- */
+ * first: the last bit. */
 Test(dicom_data, volumes_equal_the_reference)
 {
     SKIP_WITHOUT_DATA("dicom_data/volumes_equal_the_reference");
@@ -264,8 +263,7 @@ Test(dicom_data, frames_in_fragments_agree)
 }
 
 /* A frame that ends in the middle, in a file that is whole otherwise: no decoder may fill in the
- * rest without a word.
- */
+ * rest without a word. */
 static void check_cut(const char *relative)
 {
     char path[PATH_BYTES], copy[] = "/tmp/tomostage-cut-XXXXXX";

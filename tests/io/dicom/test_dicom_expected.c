@@ -265,8 +265,7 @@ static bool opens_as_volume(const char *path)
 }
 
 /* Each damaged file ends as its list says: `reject`, `accept`, `reject for volumes`, or either way
- * but without a crash.
- */
+ * but without a crash. */
 Test(dicom_expected, damaged_files_end_as_their_list_says, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_expected/damaged_files_end_as_their_list_says");

@@ -196,8 +196,7 @@ Test(dicom_forms, values_that_become_floats_are_counted)
 }
 
 /* A file of four frames with an odd number of 8-bit pixels each, whose groups are lost, in
- * big-endian bytes or words.
- */
+ * big-endian bytes or words. */
 static void make_bytes(struct dicom_fixture *f, const char *vr)
 {
     static const uint32_t removed[] = {0x00200032, 0x00200037, 0x00281052, 0x00281053, 0x00281054};

@@ -132,8 +132,7 @@ Test(dicom_units, slices_of_several_times_without_decay_correction_are_warned_of
 }
 
 /* Scaled values are said to be rounded by one rule for pixels of any length: where their whole
- * numbers have no float.
- */
+ * numbers have no float. */
 Test(dicom_units, long_pixels_of_small_values_are_not_said_to_be_rounded)
 {
     static const struct {

@@ -228,8 +228,7 @@ Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
 }
 
 /* Angles are in the unit that they name, in degrees where they name none, and in that of the chain
- * whatever they name.
- */
+ * whatever they name. */
 Test(hdf5_source, angles_are_in_the_unit_that_they_name)
 {
     static const char *const axes[] = {"view", "z", "detector"};

@@ -355,8 +355,7 @@ Test(workers, spinning_ends_without_the_parent, .timeout = 900)
 }
 
 /* Its processor time is limited for life, so a worker that has used most of it ends, and another
- * one takes its place.
- */
+ * one takes its place. */
 Test(workers, old_ones_retire, .timeout = 900)
 {
     enum { N_JOBS = 66 };

@@ -25,8 +25,7 @@ static struct nexus_params nexus_values;
 
 /* A field beside those that every scan here has. Places: s sample, d detector, o source, m a
  * monitor called control, D a diode of the instrument, t and u the transformations of detector and
- * sample, a a group `stage` of the instrument, N an NXdata of the entry.
- */
+ * sample, a a group `stage` of the instrument, N an NXdata of the entry. */
 struct extra {
     char place;
     const char *name;

@@ -428,8 +428,7 @@ Test(nifti, volumes_have_times_only_where_the_header_says_so)
 }
 
 /* Times begin at that of the first volume, in the unit of the header; one that says nothing is left
- * out with a warning.
- */
+ * out with a warning. */
 Test(nifti, volumes_begin_at_the_time_of_the_first)
 {
     static const struct {

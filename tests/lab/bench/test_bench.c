@@ -59,8 +59,7 @@ Test(bench, every_stage_has_a_case_that_runs)
 }
 
 /* Every distribution where values are counted; else one, also where a reduction looks for values
- * that are not finite.
- */
+ * that are not finite. */
 Test(bench, distributions_are_for_what_counts_values)
 {
     static const struct {

@@ -15,8 +15,7 @@
 TestSuite(display);
 
 /* The screen shows every picture; or the first one alone; or counts the ways of pictures wrongly;
- * or cannot be opened.
- */
+ * or cannot be opened. */
 enum fault { RIGHT, STAYS, MISCOUNTS, CLOSED };
 
 struct offscreen {

@@ -71,8 +71,7 @@ Test(profile, moments_count_once_and_threads_each)
 }
 
 /* The program reads what it wrote: the parts with their bytes, the stages, the memory, the digest
- * that `verify` prints.
- */
+ * that `verify` prints. */
 static void expect_read(const char *path, const char *of_result)
 {
     struct arena *arena = ts_arena_create();

@@ -262,8 +262,7 @@ Test(run_volumes, scopes_mix)
 }
 
 /* The first volume has the noise of that volume by itself, and the others have noise of their own,
- * whatever the slabs.
- */
+ * whatever the slabs. */
 Test(run_volumes, have_noise_of_their_own)
 {
     struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_F32, VALUES_CONSTANT, 3);

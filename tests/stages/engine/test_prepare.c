@@ -34,8 +34,7 @@ static void fill(struct probe *probe)
 }
 
 /* Prepares the stage with `value` in the probed parameter and expects one record: parameter-range
- * or parameter-choice.
- */
+ * or parameter-choice. */
 static void expect_refusal(struct probe *probe, double value)
 {
     static const struct ts_image in = {

@@ -132,8 +132,7 @@ static struct values values_of(const struct ts_image *image)
 
 /* Returns how far `found` is from `base` times 2^(degree * exponent), as a share of the largest
  * value of `base`. NaN: the output holds infinite values or NaN that `base` has not, which a run
- * reports. Values that become denormal lose bits.
- */
+ * reports. Values that become denormal lose bits. */
 static double distance(const struct values *found, const struct values *base, int degree,
                        int exponent)
 {

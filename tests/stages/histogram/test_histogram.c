@@ -221,8 +221,7 @@ TEST_ON_BOTH(histogram, long_images_with_changing_spans)
 }
 
 /* A value of a slice whose spans are narrow, wide, one value, narrow with outliers, and wide with
- * one value in front.
- */
+ * one value in front. */
 static uint16_t value_of_kind(int64_t z, uint64_t *state)
 {
     static const uint32_t spans[] = {200, 3000, 65536, 1, 1500, 30000, 16000};

@@ -19,8 +19,7 @@ TestSuite(fourier);
 /* ---- against the oracle ---------------------------------------------------------------------- */
 
 /* Slices that are no squares, coarser and finer than the detector in both directions: points of the
- * grid wrap around.
- */
+ * grid wrap around. */
 TEST_ON_BOTH(fourier, agrees_with_the_oracle)
 {
     static const struct stage_case cases[] = {

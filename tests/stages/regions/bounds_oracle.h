@@ -8,8 +8,7 @@
 #include "tests/support/oracles.h"
 
 /* Writes count, and the box [first, end) along z, y and x, all 0 where no pixel belongs to the
- * region. mask NULL: none.
- */
+ * region. mask NULL: none. */
 void ts_bounds_oracle_box(const struct stage_context *context, const struct ts_image *image,
                           const struct ts_image *mask, uint64_t *count, int64_t first[3],
                           int64_t end[3]);

@@ -46,8 +46,7 @@ static int64_t likest(const struct ts_image *strip, int64_t n, int64_t n_detecto
 }
 
 /* Found by either method the tile most like the discs is the middle one; around a guess it is that
- * of the true center.
- */
+ * of the true center. */
 TEST_ON_BOTH(center_strip, is_like_the_object_at_the_center)
 {
     static const struct {

@@ -112,8 +112,7 @@ TEST_ON_BOTH(stitch, copies_what_one_view_sees)
 }
 
 /* A disc beside the axis as a parallel beam sees it, and the axis on detector `center`; in the
- * middle of each detector.
- */
+ * middle of each detector. */
 static void draw(struct ts_image *image, double center)
 {
     const struct ts_axis *view = &image->axes[1];
