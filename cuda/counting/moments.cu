@@ -18,7 +18,7 @@
  * Memory traffic: 4 bytes read a pixel. A value takes about 15 instructions, 4 of them in double.
  * 128 threads a block and 8 blocks a multiprocessor leave 64 registers a thread, which keep the
  * sums and 64 bytes of loads in flight, and while the runs of one block fan in the others read.
- * docs/performance.md has measurements of other shapes.
+ * docs/notes/statistics.md has measurements of other shapes.
  */
 #include "cuda/counting/moments.cuh"
 

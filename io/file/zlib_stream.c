@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libdeflate does all but level 1, for which ISA-L is taken where the program was built with it: at
- * its own level 2, several times as fast for files a few percent larger (docs/performance.md has
+ * its own level 2, several times as fast for files a few percent larger (docs/notes/files.md has
  * the figures). ISA-L chooses its code by the processor, so that two machines may deflate to
  * different bytes, which inflate to the same. libdeflate inflates faster.
  */

@@ -11,7 +11,7 @@ known, each with its reason.
 Usage: dcm2niix.py PROGRAM DATA [--write PAGE]
   PROGRAM is tomostage; dcm2niix is found in PATH (Debian: apt-get install dcm2niix). Fails where a series differs that
   both take, and that EXPLAINED does not name.
-  --write writes the page docs/dicom-agreement.md; without it the table is printed."""
+  --write writes the page docs/notes/dicom-agreement.md; without it the table is printed."""
 import argparse
 import itertools
 import json
@@ -171,7 +171,7 @@ def page(rows):
 # Agreement with dcm2niix
 
 This page holds the volumes of tomostage against those of dcm2niix {re.search(r"v[0-9.]+", said)[0]}, for every DICOM series of the
-[public test data](../datasets/README.md#public-data), folder by folder. Both are compared in patient space, because dcm2niix turns rows
+[public test data](../../datasets/README.md#public-data), folder by folder. Both are compared in patient space, because dcm2niix turns rows
 round: the largest distance between the same corner of both volumes, and the largest difference of a value as a share of the range of
 values. dcm2niix runs with `-p n`, so that it takes the rescale values of the standard.
 
@@ -180,13 +180,13 @@ Of {len(rows)} series both take {len(both)}. {len(same)} of these agree: corners
     kinds = [("that both take and that agree", same, ["corners, mm", "values"], lambda r: (f"{r[5][0]:.2g}", f"{r[5][1]:.2g}")),
              ("that both take and that differ", other, ["corners, mm", "values", "why"],
               lambda r: (f"{r[5][0]:.2g}", f"{r[5][1]:.2g}", EXPLAINED.get(r[6], "**not explained**"))),
-             ("that dcm2niix alone takes", [r for r in rows if not r[3] and r[4]], ["why tomostage refuses it"], lambda r: (r[5],)),
-             ("that tomostage alone takes", [r for r in rows if r[3] and not r[4]], ["what dcm2niix makes of it"], lambda r: (r[5],)),
+             ("that only dcm2niix takes", [r for r in rows if not r[3] and r[4]], ["why tomostage refuses it"], lambda r: (r[5],)),
+             ("that only tomostage takes", [r for r in rows if r[3] and not r[4]], ["what dcm2niix makes of it"], lambda r: (r[5],)),
              ("that neither takes", [r for r in rows if not r[3] and not r[4]], ["why tomostage refuses it"], lambda r: (r[5],))]
     for title, chosen, heads, cells in kinds:
         shown = table([r[:3] + cells(r) for r in chosen], ["folder", "series", "shape"] + heads) if chosen else "None."
         parts.append(f"## Series {title}\n\n{shown}\n")
-    parts.append("[errors.md](errors.md) says of each code what is wrong and what the way out is.\n")
+    parts.append("[errors.md](../errors.md) says of each code what is wrong and what the way out is.\n")
     return "\n".join(parts), sum(r[6] not in EXPLAINED for r in other)
 
 
