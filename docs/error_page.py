@@ -29,9 +29,11 @@ PARTS = [
 HEAD = """<!-- docs/error_page.py puts the rows in order and finds those that are missing; the sentences are written here. -->
 # Errors, warnings and notes
 
-Every message has a code, which stays the same when the message changes. It stands in brackets at the end of the message's first
+For people who got a message: look up its code, and read what caused it and what you can do.
+
+Every message has a code, which stays the same when the message changes. It is in brackets at the end of the message's first
 line, such as `[output-exists]`. With `--json` it is the member `code` of a record; `tomostage info --json` has it beside the reason
-for which a series is refused. This page lists them all, by the part of the program that gives them.
+for which a series is refused. This page lists all codes, by the part of the program that gives them.
 [exit-codes.md](exit-codes.md) has the exit codes.
 """
 TEXT, WORDS = r'"(?:\\.|[^"\\\n])*"', re.compile(r'"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"')

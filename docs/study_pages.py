@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 
-HEAD = """# Studies
+HEAD = """# Published experiments, repeated
+
+For people who want to know whether what the literature says of GPUs and methods still holds: you can repeat each experiment here,
+and see what came out then and now.
 
 `tomostage study NAME` repeats a published experiment on this machine: it times the methods on the CPU and on a CUDA device,
 holds every result against the oracle, prints a table, and with `-o FOLDER` draws a chart. `tomostage study` lists the studies,
@@ -33,7 +36,7 @@ def main(program, folder, where):
         with open(os.path.join(folder, f"{name}.txt"), encoding="utf-8") as file:
             then, now = SENTENCES.search(file.read()).groups()
         text += f"\n## {name}\n\n{sentence[0].upper() + sentence[1:]}.\n\n**Then:** {then}.\n\n**Now:** {now}.\n\n"
-        text += f"![chart of the study {name}](studies/{name}.svg)\n"
+        text += f"![chart of the experiment {name}](studies/{name}.svg)\n"
         shutil.copy(os.path.join(folder, f"{name}.svg"), pictures)
     with open(os.path.join(docs, "studies.md"), "w", encoding="utf-8") as file:
         file.write(text)
