@@ -18,8 +18,9 @@
 /* Neighboring views may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
 /* Views that repeat each other's directions are refused if a gap is wider than one that 90 views
- * may have; else a scan of several turns is warned of. */
-static const double widest_repeated = 8;
+ * may have; else a scan of several turns is warned of. So is one of up to so many turns with a step
+ * that is the gap: a range with a digit too many is more, 5 turns where it was half a one. */
+static const double widest_repeated = 8, most_turns = 4.5;
 /* So many views within so few degrees are more likely in radians or turns. */
 static const double narrow_range = 7;
 enum { NARROW_VIEWS = 10 };
@@ -229,6 +230,8 @@ static bool warn_of_range(const struct stage_context *context, const struct angl
                                    .stage = context->stage->name};
     if (angles->gap <= angles->usual)
         return false;
+    if (context->set->resolved) /* told already */
+        return true;
     if (narrow) {
         ts_diag_warning(
             context->diag, &site,
@@ -244,6 +247,12 @@ static bool warn_of_range(const struct stage_context *context, const struct angl
                     ts_view_degree(axis, angles->before), (long long)angles->after,
                     ts_view_degree(axis, angles->after));
     return true;
+}
+
+static bool turn_steadily(const struct angles *angles, int64_t n)
+{
+    const double range = angles->high - angles->low, step = range / (double)(n - 1);
+    return range < most_turns * 360 && fabs(step - angles->gap) < near_part * angles->gap;
 }
 
 /* Looks at views that repeat a few directions, so that as many views in as many directions would
@@ -262,12 +271,14 @@ static enum ts_status check_repeated(const struct stage_context *context,
     const double usual = (1 + near_part) * widest_gap * 180 / (double)n;
     if (directions < 2 || angles->gap <= usual || angles->gap > angles->usual)
         return TS_OK;
-    if (angles->gap > widest_repeated && has_gaps(context)) {
+    if (angles->gap > widest_repeated && has_gaps(context) && !turn_steadily(angles, n)) {
         ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap,
                       usual);
         return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; "
                                            "where these are right, gaps: accept takes them");
     }
+    if (context->set->resolved) /* told already */
+        return TS_OK;
     ts_diag_warning(context->diag, &site, message, n, directions, angles->gap, usual);
     ts_diag_hint(
         context->diag,

@@ -88,7 +88,7 @@ const struct stage fbp_stage = {
         "are angles that look like radians, and views that all look in one direction, one alone "
         "included unless `gaps` is `accept`. Many views in few directions are an error too "
         "(`views-repeated`), where a gap is 4 times the mean angle of so many views and wider than "
-        "8 degrees; a scan of many turns is warned of.\n\n"
+        "8 degrees; a scan of many turns, or of up to 4 whose step is that gap, is warned of.\n\n"
         "A fan is reconstructed directly (A. C. Kak, M. Slaney, Principles of Computerized "
         "Tomographic Imaging, 1988, section 3.4): rows times cos(gamma), the ramp of its equal "
         "angles or equal distances, and a backprojection that weighs each pixel by its distance "

@@ -314,7 +314,7 @@ static void warn_of_hu(const struct stage_context *context)
 {
     const struct diag_site site = {
         .code = "radon-of-hu", .span = context->set->span, .stage = context->stage->name};
-    if (context->in.quantity != TS_HU)
+    if (context->in.quantity != TS_HU || context->set->resolved) /* resolved: told already */
         return;
     ts_diag_warning(
         context->diag, &site,

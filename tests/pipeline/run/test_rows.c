@@ -426,3 +426,41 @@ Test(rows, whose_beam_drifts_by_a_fifth_are_not_cut_off)
         cr_expect(!*message, "%g: %s", lasts[i], message);
     }
 }
+
+/* The stages after `center` are prepared again when it has found the axis. */
+Test(rows, are_warned_of_once_where_the_axis_is_found)
+{
+    static const struct {
+        double arc;
+        const char *code, *stages[5];
+    } chains[] = {{1080, "views-repeated", {"center", "fbp"}},
+                  {1080, "views-repeated", {"center", "fourier"}},
+                  {1080, "views-repeated", {"center", "sirt iterations=1"}},
+                  {120, "angles-limited", {"center method=mass", "sirt iterations=1"}},
+                  {120, "angles-limited", {"center method=mass", "cgls iterations=1"}},
+                  {180, "radon-of-hu", {"center", "fbp", "to_hu water=0.0206", "radon"}}};
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        char folder[256], output[300];
+        struct ts_image image = scan_of((struct scan){8, 2, 30, 47.5, chains[i].arc, 0.01});
+        struct memory_chain memory;
+        int told = 0;
+        ts_test_folder(folder, sizeof folder);
+        snprintf(output, sizeof output, "%s/out.h5", folder);
+        memory_chain_init(&memory, &image, NULL, output);
+        for (int k = 0; chains[i].stages[k]; k++)
+            memory_chain_add(&memory, chains[i].stages[k], NULL);
+        const struct ts_options options = {.device = "cpu", .threads = 2, .force = true};
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_plan *plan = NULL;
+        cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_OK, "chain %zu", i);
+        cr_assert_eq(ts_plan_run(plan, diag), TS_OK, "chain %zu", i);
+        for (size_t k = 0; k < ts_diag_count(diag); k++)
+            told += !strcmp(ts_diag_get(diag, k)->code, chains[i].code);
+        cr_expect_eq(told, 1, "chain %zu: told %d times", i, told);
+        ts_plan_destroy(plan);
+        ts_diag_destroy(diag);
+        memory_chain_clear(&memory);
+        ts_test_remove_folder(folder);
+        free(image.data);
+    }
+}

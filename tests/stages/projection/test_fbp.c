@@ -266,6 +266,10 @@ Test(fbp, tells_views_that_repeat_few_directions)
         {900, 2, TS_OK,
          "the 900 views look in 90 directions only (modulo 180): the largest gap is 2 degrees"},
         {360, 5, TS_OK, "the 360 views look in 36 directions only"},
+        {90, 12, TS_OK, "the 90 views look in 15 directions only"}, /* 3 turns, and 4 */
+        {72, -15, TS_OK, "the 72 views look in 12 directions only"},
+        {72, 20, TS_OK, "the 72 views look in 9 directions only"},
+        {150, 12, TS_BAD_CHAIN, "the 150 views look in 15 directions only"},
         {1440, 0.5, TS_OK, NULL},
         {180, 2, TS_OK, NULL},
         {91, 2, TS_OK, NULL},
