@@ -113,6 +113,9 @@ enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_s
  * lost. */
 enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
                                         const struct hdf5_stack *stack, const int64_t *map);
+/* Sets lost[i] to whether index i of an axis has no chunk that was ever written; `any`: to whether
+ * it lacks one. Returns how many are lost. The chunks are located. */
+int64_t ts_hdf5_stack_unwritten(const struct hdf5_stack *stack, int axis, bool any, bool *lost);
 /* Lets the child find the place of every chunk. Call it before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);

@@ -5,6 +5,8 @@
  * sizes are checked before anything is allocated.
  */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "io/hdf5/hdf5_stack.h"
 
@@ -223,4 +225,54 @@ enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_
                                       "chunk %" PRId64
                                       " of %s lies outside of the file: the file is damaged",
                                       outside, stack->name);
+}
+
+/* ---- what was never written ------------------------------------------------------------------ */
+
+static int64_t count_lost(const bool *lost, int64_t n)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += lost[i];
+    return count;
+}
+
+/* The first index of each chunk stands for the others until all is known. */
+static void mark_chunks(const struct hdf5_stack *stack, int axis, bool any, bool *lost)
+{
+    const int64_t n = stack->n[axis], length = stack->chunk[axis];
+    int64_t later = 1;
+    memset(lost, !any, (size_t)n);
+    for (int d = axis + 1; d < 3; d++)
+        later *= (stack->n[d] - 1) / stack->chunk[d] + 1;
+    for (int64_t i = 0; i < stack->storage.n_chunks; i++)
+        if ((stack->table[i].bytes == 0) == any)
+            lost[i / later % ((n - 1) / length + 1) * length] = any;
+    for (int64_t i = 0; i < n; i++)
+        lost[i] = lost[i / length * length];
+}
+
+/* Marks what a part of a virtual dataset takes from indices that its source has lost. */
+static void mark_part(const struct hdf5_part *part, int axis, bool *lost)
+{
+    const int e = part->axis[axis] < 0 ? 0 : part->axis[axis];
+    const int64_t n = part->source->n[e];
+    bool *theirs = malloc((size_t)n);
+    const int64_t count = theirs ? ts_hdf5_stack_unwritten(part->source, e, false, theirs) : 0;
+    for (int64_t k = 0; count > 0 && k < part->on[axis].n; k++)
+        lost[ts_hdf5_index(&part->on[axis], k)] |=
+            part->axis[axis] < 0 ? count == n : theirs[ts_hdf5_index(&part->from[e], k)];
+    free(theirs);
+}
+
+int64_t ts_hdf5_stack_unwritten(const struct hdf5_stack *stack, int axis, bool any, bool *lost)
+{
+    const int64_t n = stack->n[axis];
+    if (stack->chunk_bytes > 0)
+        mark_chunks(stack, axis, any, lost);
+    else
+        memset(lost, false, (size_t)n);
+    for (int64_t i = 0; i < stack->n_parts; i++)
+        mark_part(&stack->parts[i], axis, lost);
+    return count_lost(lost, n);
 }

@@ -175,6 +175,15 @@ static enum ts_status damaged(const struct part *part, const int64_t start[3], c
                                 start[0], start[1], start[2], part->reading->stack->name, what);
 }
 
+static enum ts_status unwritten(const struct part *part, const int64_t start[3])
+{
+    const struct hdf5_input input = input_of(part);
+    return ts_hdf5_input_refuse(&input, "hdf5-not-written",
+                                "the chunk at (%" PRId64 ", %" PRId64 ", %" PRId64
+                                ") of %s was never written",
+                                start[0], start[1], start[2], part->reading->stack->name);
+}
+
 /* Reports a read that failed. */
 static enum ts_status unreadable(const struct part *part)
 {
@@ -368,7 +377,7 @@ static enum ts_status read_chunk(const struct part *part, int64_t number)
     const struct storage_chunk *chunk =
         &stack->table[ts_hdf5_storage_chunk_at(&stack->storage, start)];
     if (chunk->bytes == 0)
-        return damaged(part, start, "was never written");
+        return unwritten(part, start);
     return has_plain_rows(stack) ? read_plain(part, chunk, start)
                                  : read_encoded(part, chunk, start);
 }

@@ -27,6 +27,7 @@ static const struct param exchange_params[] = {
     QUANTITY_PARAM(struct exchange_params),
     BEAM_PARAMS(struct exchange_params),
     SLICES_PARAM(struct exchange_params),
+    DROP_VIEWS_PARAM(struct exchange_params),
     ALLOW_PARAM(struct exchange_params),
 };
 

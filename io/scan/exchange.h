@@ -17,7 +17,7 @@ struct exchange_params {
     double pixel_size;
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
-    struct ts_numbers slices;
+    struct ts_numbers slices, drop_views;
     const char *allow; /* folder; "": none */
 };
 

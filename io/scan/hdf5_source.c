@@ -48,6 +48,7 @@ static const struct param hdf5_params[] = {
           .init.choice = TS_INTENSITY, .doc = "what the stored values are"),
     BEAM_PARAMS(struct hdf5_params),
     SLICES_PARAM(struct hdf5_params),
+    DROP_VIEWS_PARAM(struct hdf5_params),
     ALLOW_PARAM(struct hdf5_params),
 };
 

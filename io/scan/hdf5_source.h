@@ -19,7 +19,7 @@ struct hdf5_params {
     THETA_FIELDS;
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
-    struct ts_numbers slices;
+    struct ts_numbers slices, drop_views;
     const char *allow; /* folder; "": none */
 };
 

@@ -45,6 +45,7 @@ static const struct param nexus_params[] = {
     QUANTITY_PARAM(struct nexus_params),
     BEAM_PARAMS(struct nexus_params),
     SLICES_PARAM(struct nexus_params),
+    DROP_VIEWS_PARAM(struct nexus_params),
     ALLOW_PARAM(struct nexus_params),
 };
 

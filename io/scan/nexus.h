@@ -22,7 +22,7 @@ struct nexus_params {
     int32_t padding;  /* enum source_padding */
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
-    struct ts_numbers slices;
+    struct ts_numbers slices, drop_views;
     const char *allow; /* folder; "": none */
 };
 

@@ -14,6 +14,7 @@
 
 #include "io/scan/scan_field.h"
 #include "io/source/read_ahead.h"
+#include "io/source/source_slices.h"
 
 enum { SIDE_MAX = 1 << 20 };
 
@@ -369,6 +370,157 @@ static enum ts_status map_frames(struct projection_source *source)
     return TS_OK;
 }
 
+/* Leaves out the views that drop_views names. */
+static enum ts_status drop_views(struct projections *projections)
+{
+    struct ts_diag *diag = projections->input.diag;
+    int64_t n;
+    const enum ts_status status =
+        ts_drop_views(projections->input.set, projections->volume ? 0 : projections->n_views,
+                      projections->arena, &projections->kept, &n, diag);
+    if (status != TS_OK || !projections->kept)
+        return status;
+    int64_t *frames = ts_arena_alloc(projections->arena, (size_t)n * sizeof *frames);
+    double *angles = ts_arena_alloc(projections->arena, (size_t)n * sizeof *angles);
+    if (!frames || !angles)
+        return ts_diag_no_memory(diag, (size_t)n * sizeof *angles);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t view = projections->kept[i];
+        frames[i] = projections->frames ? projections->frames[view] : view;
+        angles[i] = projections->angles ? projections->angles[view] : 0;
+    }
+    projections->n_views = n;
+    projections->frames = frames;
+    projections->angles = projections->angles ? angles : NULL;
+    return TS_OK;
+}
+
+/* ---- what was never written ------------------------------------------------------------------ */
+
+/* Views, or slices, of which no value was ever written, as the chain numbers them. */
+struct unwritten {
+    int64_t count, first, last;
+    int64_t run_first, run_end; /* the longest range of those that are there */
+    char ranges[400]; /* [first, end], ... of those that are not; cut off where too long */
+};
+
+static struct unwritten unwritten_of(const bool *lost, int64_t n)
+{
+    struct unwritten found = {.first = -1};
+    size_t used = 0;
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && lost[end] == lost[i];)
+            end++;
+        if (!lost[i] && end - i > found.run_end - found.run_first)
+            found.run_first = i, found.run_end = end;
+        if (!lost[i])
+            continue;
+        found.count += end - i;
+        found.first = found.first < 0 ? i : found.first;
+        found.last = end - 1;
+        if (used < sizeof found.ranges)
+            used += (size_t)snprintf(found.ranges + used, sizeof found.ranges - used,
+                                     "%s[%" PRId64 ", %" PRId64 "]", used ? ", " : "", i, end);
+    }
+    return found;
+}
+
+/* Finds the views whose frames are lost. Views that drop_views leaves out are not. */
+static struct unwritten unwritten_views(const struct projection_source *source, const bool *frames,
+                                        bool *views)
+{
+    const struct projections *projections = &source->projections;
+    const int64_t n = projections->stack.n[projections->order[1]];
+    memset(views, false, (size_t)n);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t view = source->map[i];
+        if (view >= 0)
+            views[projections->kept ? projections->kept[view] : view] = frames[i];
+    }
+    return unwritten_of(views, n);
+}
+
+static void hint_at_views(const struct projections *projections, const struct unwritten *views)
+{
+    if (!ts_drop_views_may(projections->input.set) || views->count == projections->n_views)
+        return;
+    if (strlen(views->ranges) + 1 == sizeof views->ranges)
+        ts_diag_hint(projections->input.diag, "drop_views: [[first, end], ...] leaves them out");
+    else
+        ts_diag_hint(projections->input.diag, "drop_views: %s%s%s leaves them out",
+                     strchr(views->ranges, ']')[1] ? "[" : "", views->ranges,
+                     strchr(views->ranges, ']')[1] ? "]" : "");
+}
+
+/* Refuses a virtual dataset that has no source for a view. */
+static enum ts_status check_lost(const struct projection_source *source)
+{
+    const struct projections *projections = &source->projections;
+    const struct hdf5_stack *stack = &projections->stack;
+    const bool by_view = projections->order[1] == 0 && !projections->volume;
+    const enum ts_status status =
+        ts_hdf5_stack_check_lost(&projections->input, stack, by_view ? source->map : NULL);
+    bool *views = status != TS_OK && by_view ? malloc((size_t)stack->n[0]) : NULL;
+    if (views) {
+        const struct unwritten found = unwritten_views(source, stack->lost, views);
+        hint_at_views(projections, &found);
+    }
+    free(views);
+    return status;
+}
+
+static enum ts_status refuse_unwritten(const struct projections *projections,
+                                       const struct unwritten *found, bool views, int64_t n)
+{
+    const char *what = !views                                    ? "slices"
+                       : projections->kind == FRAMES_PROJECTIONS ? "views"
+                                                                 : "frames";
+    const enum ts_status status = ts_hdf5_input_refuse(
+        &projections->input, "hdf5-not-written",
+        "%" PRId64 " of the %" PRId64 " %s in %s were never written, from number %" PRId64
+        " to %" PRId64 ": the program that wrote them was ended early, or has lost them",
+        found->count, n, what, projections->stack.name, found->first, found->last);
+    if (views)
+        hint_at_views(projections, found);
+    else
+        ts_diag_hint(projections->input.diag,
+                     "slices: [%" PRId64 ", %" PRId64 "] reads the longest range that is there",
+                     found->run_first, found->run_end);
+    return status;
+}
+
+/* Refuses a scan that was aborted, before anything is read: views, or slices where fewer of these
+ * are lost. A range of slices that the chain gives may lie in what is there. */
+static enum ts_status check_written(const struct projection_source *source)
+{
+    const struct projections *projections = &source->projections;
+    const struct hdf5_stack *stack = &projections->stack;
+    const struct ts_numbers *slices = ts_source_slices(projections->input.set);
+    const bool sliced = slices && slices->rows > 0,
+               volume = projections->volume || projections->described;
+    const int64_t n_z = stack->n[projections->order[0]], n = stack->n[projections->order[1]],
+                  n_views = projections->n_views;
+    if (stack->n_volumes > 1)
+        return TS_OK;
+    bool *lost = malloc((size_t)(n_z + 2 * n));
+    if (!lost)
+        return ts_diag_no_memory(projections->input.diag, (size_t)(n_z + 2 * n));
+    struct unwritten z = {0}, views = {0};
+    if (!sliced && ts_hdf5_stack_unwritten(stack, projections->order[0], true, lost) > 0)
+        z = unwritten_of(lost, n_z);
+    if (!volume && ts_hdf5_stack_unwritten(stack, projections->order[1], !sliced, lost + n_z) > 0)
+        views = unwritten_views(source, lost + n_z, lost + n_z + n);
+    free(lost);
+    if (views.count == 0 && (!volume || z.count == 0))
+        return TS_OK; /* what is not wanted may be lost */
+    if (z.count == n_z && (volume || views.count == n_views))
+        return ts_hdf5_input_refuse(&projections->input, "hdf5-not-written",
+                                    "%s was created, and no slice of it was ever written whole",
+                                    stack->name);
+    const bool by_view = !volume && (sliced || views.count * n_z <= z.count * n_views);
+    return refuse_unwritten(projections, by_view ? &views : &z, by_view, by_view ? n_views : n_z);
+}
+
 static enum ts_status fill(struct projection_source *source)
 {
     struct projections *projections = &source->projections;
@@ -405,8 +557,7 @@ static enum ts_status fill(struct projection_source *source)
     if (status == TS_OK)
         status = map_frames(source);
     if (status == TS_OK) /* frames that are not read need not be there */
-        status = ts_hdf5_stack_check_lost(&projections->input, &projections->stack,
-                                          projections->order[1] == 0 ? source->map : NULL);
+        status = check_lost(source);
     if (status != TS_OK)
         return status;
     source->in.rule = (struct read_rule){
@@ -538,12 +689,16 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
     enum ts_status status = ts_projections_open(set, diag, projections);
     if (status == TS_OK)
         status = find(projections, set);
+    if (status == TS_OK)
+        status = drop_views(projections);
     if (status == TS_OK && !projections->described)
         status = ts_scan_field_warn_of_attributes(&projections->input, &projections->stack);
     if (status == TS_OK)
         status = fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
+    if (status == TS_OK)
+        status = check_written(source);
     if (status == TS_OK && source->in.base.image.masked && !projections->bad)
         status = ts_hdf5_stack_locate(&projections->input, &projections->mask);
     if (status == TS_OK && projections->kind != FRAMES_PROJECTIONS)

@@ -9,6 +9,7 @@
 
 #include "io/hdf5/hdf5_stack.h"
 #include "io/source/angle_unit.h"
+#include "io/source/drop_views.h"
 #include "io/source/source_beam.h"
 #include "io/source/source_padding.h"
 
@@ -65,6 +66,8 @@ struct projections {
     int order[3];          /* axis of the file that holds z, view, detector */
     int64_t n_views;       /* frames that are given */
     const int64_t *frames; /* their indices in the file; NULL: all */
+    const int64_t *kept;   /* what drop_views leaves of the views that the format has found; NULL:
+                              all */
     const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
     enum frames kind;      /* a warning says where flats or darks differ from each other */
     double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in

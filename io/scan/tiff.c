@@ -13,6 +13,7 @@
 #include "io/scan/projections.h"
 #include "io/scan/tiff_angles.h"
 #include "io/scan/tiff_gaps.h"
+#include "io/source/drop_views.h"
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
 
@@ -20,6 +21,7 @@ struct tiff_source {
     struct rule_source in; /* first */
     struct tiff_pages pages;
     enum tiff_meaning meaning;
+    struct ts_axis views; /* with those that drop_views leaves out */
     int n_threads;
     struct tiff_pages *threads; /* the copies through which they read */
     struct source_attribute
@@ -100,6 +102,7 @@ static const struct param tiff_params[] = {
           .init.choice = TIFF_QUANTITY_AUTO, .doc = "what the values are"),
     BEAM_PARAMS(struct tiff_params),
     SLICES_PARAM(struct tiff_params),
+    DROP_VIEWS_PARAM(struct tiff_params),
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -257,6 +260,33 @@ static enum ts_status describe_views(const struct tiff_source *source, const str
     return numbered ? TS_OK : ts_tiff_angles(set, pages, views, diag);
 }
 
+/* Leaves out the pages that drop_views names, after their angles have become those of views. */
+static enum ts_status drop_views(struct tiff_source *source, const struct param_set *set,
+                                 struct ts_diag *diag)
+{
+    struct tiff_pages *pages = &source->pages;
+    struct ts_axis *axis = &source->in.base.image.axes[1];
+    const int64_t *kept;
+    int64_t n;
+    source->views = *axis;
+    const enum ts_status status = ts_drop_views(
+        set, source->meaning == TIFF_VIEWS ? pages->n_pages : 0, pages->arena, &kept, &n, diag);
+    double *positions = kept && status == TS_OK
+                            ? ts_arena_alloc(pages->arena, (size_t)n * sizeof *positions)
+                            : NULL;
+    if (status != TS_OK || !kept)
+        return status;
+    if (!positions)
+        return ts_diag_no_memory(diag, (size_t)n * sizeof *positions);
+    for (int64_t i = 0; i < n; i++) {
+        positions[i] = ts_axis_position(axis, kept[i]);
+        pages->pages[i] = pages->pages[kept[i]];
+    }
+    pages->n_pages = axis->n = n;
+    axis->positions = positions;
+    return TS_OK;
+}
+
 static enum ts_status describe(struct tiff_source *source, const struct param_set *set,
                                struct ts_diag *diag)
 {
@@ -280,6 +310,8 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
         status = describe_views(source, set, &image->axes[1], diag);
     if (status == TS_OK)
         status = ts_source_beam(set, image, diag);
+    if (status == TS_OK)
+        status = drop_views(source, set, diag);
     if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
         status = ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
                                "the pages have more bytes than can be counted");
@@ -457,7 +489,7 @@ static void resolve(struct param_set *set, const struct source *source)
     static const char *const others[] = {"angles_file", "angle_unit", "angle_start",
                                          "angle_stop",  "endpoint",   "gaps"};
     struct tiff_params *params = set->values;
-    const struct ts_axis *view = &source->image.axes[1];
+    const struct ts_axis *view = &((const struct tiff_source *)source)->views;
     const bool slices = params->pages == TIFF_SLICES;
     size_t row;
     params->quantity = (int32_t)source->image.quantity;

@@ -31,7 +31,7 @@ struct tiff_params {
     int32_t unreadable; /* enum unreadable */
     int32_t quantity;
     BEAM_FIELDS;
-    struct ts_numbers slices;
+    struct ts_numbers slices, drop_views;
 };
 
 extern const struct source_format tiff_format;

@@ -427,8 +427,9 @@ static const struct chain_source *find_like(const struct builder *builder, const
 /* Returns true for a parameter of the angles of views, which flats and darks do not have. */
 static bool is_of_views(const char *name)
 {
-    static const char *const names[] = {"angles",   "angles_file",  "angle_start", "angle_stop",
-                                        "endpoint", "angle_offset", "angle_sense", "gaps"};
+    static const char *const names[] = {"angles",      "angles_file", "angle_start",
+                                        "angle_stop",  "endpoint",    "angle_offset",
+                                        "angle_sense", "gaps",        "drop_views"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return true;

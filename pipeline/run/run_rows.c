@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/source/drop_views.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
 
@@ -483,6 +484,27 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
                            "with as many `detectors` as see no object");
 }
 
+/* Returns the source whose views are those of a node's input, if it can leave some out; else NULL.
+ * Numbers of views of a source that does so already are others than those of its parameter. */
+static const struct plan_node *find_droppable(const struct ts_plan *plan, int32_t node)
+{
+    const int64_t n_views = plan->nodes[node].context.in.axes[1].n;
+    while (node >= plan->n_sources && plan->nodes[node].context.in.axes[1].n == n_views)
+        node = plan->nodes[node].inputs[0];
+    return node < plan->n_sources && ts_drop_views_may(&plan->nodes[node].set) ? &plan->nodes[node]
+                                                                               : NULL;
+}
+
+static void hint_at_views(struct run *run, int32_t node, const struct rows_found *found)
+{
+    const struct plan_node *source = find_droppable(run->plan, node);
+    const long long first = found->first, end = found->last + 1;
+    if (source)
+        ts_diag_hint(run->diag, "drop_views: [%lld, %lld] of `%s` leaves out %s", first, end,
+                     source->label,
+                     end - first == found->amount ? "these" : "these and those between them");
+}
+
 static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
                           const struct rows_found *found, const struct ts_image *image)
 {
@@ -531,9 +553,10 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         const double amount = (double)found.amount / WHOLE;
         if (kind == ROWS_CUT_OFF)
             warn_of_cut_off(run->diag, &site, amount);
-        else if (kind == ROWS_REPEATED || kind == ROWS_BLANK)
+        else if (kind == ROWS_REPEATED || kind == ROWS_BLANK) {
             warn_of_views(run->diag, &site, (enum rows_kind)kind, &found, in);
-        else if (!is_bright)
+            hint_at_views(run, i, &found);
+        } else if (!is_bright)
             warn_of_light(run->diag, &site, (enum rows_kind)kind, &found, in->quantity);
         is_bright |= kind == ROWS_BRIGHT;
     }

@@ -136,6 +136,69 @@ def files_of_scans(folder):
           ["diff", *["hdf5 foreign.nxs path=/entry/instrument/detector/data axes=frame,z,detector"] * 2]))
 
 
+def exchange(path, frames, degrees, chunks=None, lost=(), **others):
+    """Counts (view, z, detector) in Data Exchange, without the chunks of the frames that are lost."""
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset("exchange/data", frames.shape, "u2", chunks=chunks or (1, *frames.shape[1:]))
+        for i in set(range(len(frames))) - set(lost):
+            data[i] = frames[i]
+        file["exchange/data_white"] = np.full((2, *frames.shape[1:]), 20000, "u2")
+        file["exchange/data_dark"] = np.zeros((2, *frames.shape[1:]), "u2")
+        file["exchange/theta"] = degrees
+        for name, value in others.items():
+            file[name] = value
+
+
+@rows
+def views_that_are_none(folder):
+    """Scans that were aborted, frames that the camera lost or gave again, and views without the object."""
+    half = np.arange(48) * 3.75
+    lines = sinogram(half, 32, 15.5)
+    noise = np.random.default_rng(1).normal(0, 60, (48, 4, 32))
+    frames = np.rint(20000 * np.exp(-lines.transpose(1, 0, 2)) + noise).astype("u2")
+    corrected = "exchange %s%s | input flats like=input frames=flats | input darks like=input frames=darks | flat_field flats=flats darks=darks | minus_log"
+
+    def without(name, hint, first, end, parameter="", check=None, after=""):
+        right = np.delete(-np.log(frames / 20000), np.s_[first:end], axis=0).transpose(1, 0, 2)
+        carry(folder, corrected % (name, "") + after, hint, corrected % (name, " " + (parameter or f"drop_views={first},{end}")) + after,
+              check or (lambda found: found.shape == right.shape and np.allclose(found, right, atol=1e-5)))
+
+    exchange(f"{folder}/aborted.h5", frames, half, lost=range(40, 48))
+    without("aborted.h5", "drop_views: [40, 48] leaves them out", 40, 48)
+    exchange(f"{folder}/chunks.h5", frames, half, (8, 4, 32), range(40, 48))
+    without("chunks.h5", "drop_views: [40, 48] leaves them out", 40, 48)
+    exchange(f"{folder}/pieces.h5", frames, half, (3, 2, 16), range(20, 22))
+    exchange(f"{folder}/pieces.h5", frames, half)
+    with h5py.File(f"{folder}/pieces.h5", "r+") as file:
+        del file["exchange/data"]
+        data = file.create_dataset("exchange/data", frames.shape, "u2", chunks=(3, 2, 16))
+        data[:21], data[24:], data[21:24, :2] = frames[:21], frames[24:], frames[21:24, :2]
+    without("pieces.h5", "drop_views: [21, 24] leaves them out", 21, 24)
+    exchange(f"{folder}/several.h5", frames, half, lost=(3, 30, 31))
+    without("several.h5", "drop_views: [[3, 4], [30, 32]] leaves them out", 0, 0, "drop_views=[[3,4],[30,32]]", (4, 45, 32))
+    many = np.repeat(frames, 4, axis=0)
+    exchange(f"{folder}/many.h5", many, np.arange(192) * 0.9375, lost=range(1, 192, 2))
+    without("many.h5", "drop_views: [[first, end], ...] leaves them out", 0, 0, "drop_views=[" + ",".join(f"[{i},{i + 1}]" for i in range(1, 192, 2)) + "]",
+            (4, 96, 32))
+    with h5py.File(f"{folder}/rows.h5", "w") as file:
+        file.create_dataset("data", (4, 48, 32), "f4", chunks=(1, 48, 32))[:3] = lines[:3]
+    of_rows = "hdf5 rows.h5 path=data quantity=line_integral axes=%s | save name=same"
+    for axes in ("z,view,detector theta_start=0 theta_stop=180", "z,y,x"):
+        carry(folder, of_rows % axes, "slices: [0, 3] reads the longest range that is there", of_rows % (axes + " slices=0,3"), lines[:3])
+
+    frozen, blank, two = frames.copy(), frames.copy(), frames.copy()
+    frozen[20:26] = frozen[19]
+    blank[33] = 20000 + noise[33]
+    two[[7, 9]] = two[[6, 8]]
+    for name, data in (("frozen.h5", frozen), ("blank.h5", blank), ("two.h5", two)):
+        exchange(f"{folder}/{name}", data, half)
+    carry(folder, corrected % ("frozen.h5", " drop_views=50"), "drop_views: [[3, 4], [7, 9]] leaves out views 3, 7 and 8",
+          corrected % ("frozen.h5", " drop_views=[[3,4],[7,9]]"), (4, 45, 32))
+    without("frozen.h5", "drop_views: [20, 26] of `input` leaves out these", 20, 26)
+    without("blank.h5", "drop_views: [33, 34] of `input` leaves out these", 33, 34)
+    without("two.h5", "drop_views: [7, 10] of `input` leaves out these and those between them", 7, 10)
+
+
 @rows
 def guesses(folder):
     """`info` of a scan that does not say that it is one says what to try, with the size of a pixel."""

@@ -312,8 +312,10 @@ Test(nexus, frames_that_are_not_read_need_not_be_there)
             cr_assert_eq(status, lost ? TS_BAD_INPUT : TS_OK, "row %zu", i);
             if (lost)
                 ts_test_expect(ts_scan_file.diag,
-                               storage.elsewhere ? "hdf5-source-missing" : "hdf5-damaged",
-                               storage.elsewhere ? "index 3" : "never written");
+                               storage.elsewhere ? "hdf5-source-missing" : "hdf5-not-written",
+                               storage.elsewhere ? "index 3"
+                                                 : "1 of the 3 views in data were never written, "
+                                                   "from number 1 to 1");
             else
                 ts_scan_file_check(source, frames, SCAN_ROWS);
             if (source)
