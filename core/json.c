@@ -66,8 +66,9 @@ static void write_escaped(FILE *stream, uint32_t number)
         fprintf(stream, "\\u%04x", number);
 }
 
-static void write_text(FILE *stream, const char *text)
+static void write_text(const struct json *json, const char *text)
 {
+    FILE *stream = json->stream;
     fputc('"', stream);
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
         const size_t length = ts_utf8_bytes((const char *)at, strnlen((const char *)at, 4));
@@ -77,7 +78,7 @@ static void write_text(FILE *stream, const char *text)
             fprintf(stream, "\\%c", *at);
         else if (*at == '\n')
             fputs("\\n", stream);
-        else if (ts_utf8_is_hidden((const char *)at, length))
+        else if (ts_utf8_is_hidden((const char *)at, length) || (*at == '<' && json->in_page))
             write_escaped(stream, ts_utf8_number((const char *)at, length));
         else
             fwrite(at, 1, length, stream);
@@ -89,7 +90,7 @@ static void write_text(FILE *stream, const char *text)
 void ts_json_key(struct json *json, const char *key)
 {
     begin_value(json);
-    write_text(json->stream, key);
+    write_text(json, key);
     fputs(": ", json->stream);
     json->after_key = true;
 }
@@ -98,7 +99,7 @@ void ts_json_text(struct json *json, const char *text)
 {
     begin_value(json);
     if (text)
-        write_text(json->stream, text);
+        write_text(json, text);
     else
         fputs("null", json->stream);
 }

@@ -17,6 +17,7 @@ struct param;
 struct json {
     FILE *stream;
     bool indented; /* over many lines, for people; else on one line */
+    bool in_page;  /* set by the caller for a text inside of a page of HTML: texts have no '<' */
     bool after_key;
     int depth;
     uint64_t filled; /* bit d: the object or array at depth d has members */

@@ -38,6 +38,23 @@ Test(json, escapes_texts)
     }
 }
 
+/* No text ends the element of a page that holds the JSON, or begins a comment there. */
+Test(json, escapes_texts_inside_of_a_page)
+{
+    char *written = NULL;
+    size_t length = 0;
+    struct json json;
+    FILE *stream = open_memstream(&written, &length);
+    ts_json_init(&json, stream, false);
+    json.in_page = true;
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "</script", "<!--<script>");
+    ts_json_close(&json, '}');
+    fclose(stream);
+    cr_assert_str_eq(written, "{\"\\u003c/script\": \"\\u003c!--\\u003cscript>\"}\n");
+    free(written);
+}
+
 static char *write_example(bool indented)
 {
     char *written = NULL;
