@@ -27,7 +27,12 @@ static enum ts_status plot_file(const char *path, const char *output, struct are
     if (ts_diag_count(diag) > 0 &&
         !strcmp(ts_diag_get(diag, ts_diag_count(diag) - 1)->code, "hdf5-no-table"))
         ts_diag_hint(diag, "`sirt` and `cgls` leave one in the result of their chain");
-    const struct chart_panel panel = ts_residuals_panel(&residuals);
+    const struct chart_panel panel = {
+        .title = "",
+        .x = {.title = "iterations", .low = 0, .high = 1},
+        .y = {.title = "residual ||b - A x|| / ||b|| after them", .logarithmic = true},
+        .lines = residuals.lines,
+        .n_lines = residuals.n};
     const struct chart chart = {
         .title = "residuals of iterative reconstruction", .panels = &panel, .n_panels = 1};
     if (status == TS_OK)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/scan/result_warnings.h"
 #include "pipeline/chain/chain.h"
 
 enum { PATH_BYTES = 512 };
@@ -26,25 +27,7 @@ const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, co
     return NULL;
 }
 
-const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label)
-{
-    for (size_t i = 0; i < facts->n_stages; i++)
-        if (!strcmp(facts->stages[i].label, label))
-            return &facts->stages[i];
-    return NULL;
-}
-
-/* ---- texts and the sweep --------------------------------------------------------------------- */
-
-static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
-{
-    enum ts_status status = TS_OK;
-    facts->chain = "";
-    if (ts_made_find(&facts->made, "provenance/chain"))
-        status = ts_made_chain(facts->path, facts->arena, &facts->chain, diag);
-    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag)
-                           : status;
-}
+/* ---- the sweep ------------------------------------------------------------------------------- */
 
 /* Returns false where memory is out. */
 static bool name_values(struct report_facts *facts, const struct ts_chain *chain)
@@ -147,6 +130,49 @@ static bool name_inputs(struct report_facts *facts)
     return facts->inputs != NULL;
 }
 
+/* ---- the chain and the warnings -------------------------------------------------------------- */
+
+/* Lists what a warning says. The sentence of one about files is not kept, as it may name them, and
+ * what the inputs record of them stands for it: "files-passed-over" is the fact files_passed_over.
+ * Returns false where memory is out. */
+static bool add_warning(struct report_facts *facts, const char *warning)
+{
+    const int code = (int)strcspn(warning, ":");
+    const size_t before = facts->n_warnings;
+    char fact[64];
+    snprintf(fact, sizeof fact, "%.*s", code, warning);
+    for (char *c = fact; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    for (size_t i = 0; i < facts->n_inputs && !strncmp(fact, "files_", strlen("files_")); i++) {
+        const char *text = ts_made_value(&facts->made, "inputs/%s/%s", facts->inputs[i], fact);
+        if (*text)
+            facts->warnings[facts->n_warnings++] = ts_arena_printf(
+                facts->arena, "%.*s: %s: %s", code, warning, facts->inputs[i], text);
+    }
+    if (facts->n_warnings == before)
+        facts->warnings[facts->n_warnings++] = warning;
+    return facts->warnings[facts->n_warnings - 1] != NULL;
+}
+
+static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
+{
+    struct result_warnings read;
+    enum ts_status status = TS_OK;
+    facts->chain = "";
+    if (ts_made_find(&facts->made, "provenance/chain"))
+        status = ts_made_chain(facts->path, facts->arena, &facts->chain, diag);
+    if (status == TS_OK)
+        status = ts_result_warnings(facts->path, facts->arena, &read, diag);
+    if (status != TS_OK || !read.kept)
+        return status;
+    const size_t most = read.n * (facts->n_inputs + 1) + 1;
+    facts->warnings = ts_arena_alloc(facts->arena, most * sizeof *facts->warnings);
+    bool complete = facts->warnings != NULL;
+    for (size_t i = 0; complete && i < read.n; i++)
+        complete = add_warning(facts, read.texts[i]);
+    return complete ? TS_OK : ts_diag_no_memory(diag, most * sizeof *facts->warnings);
+}
+
 /* ---- the profile ----------------------------------------------------------------------------- */
 
 /* Reads a profile, and refuses that of a run that wrote another result. */
@@ -179,12 +205,14 @@ enum ts_status ts_report_facts(const struct report_request *request, struct repo
     enum ts_status status = ts_hdf5_verify(request->path, &facts->proof, diag);
     if (status == TS_OK)
         status = ts_made_read(request->path, facts->arena, &facts->made, diag);
+    if (status == TS_OK && !name_inputs(facts))
+        status = ts_diag_no_memory(diag, facts->made.n_inputs * sizeof *facts->inputs);
     if (status == TS_OK)
         status = read_texts(facts, diag);
     if (status == TS_OK)
         status = read_sweep(facts, diag);
-    if (status == TS_OK && !(label_stages(facts) && name_inputs(facts)))
-        status = ts_diag_no_memory(diag, facts->made.n_facts * sizeof *facts->stages);
+    if (status == TS_OK && !label_stages(facts))
+        status = ts_diag_no_memory(diag, facts->made.n_stages * sizeof *facts->stages);
     if (status == TS_OK && request->profile)
         status = read_profile(facts, request->profile, diag);
     return status;

@@ -2,12 +2,13 @@
  *
  * These are the facts that a report states: what the result says about how it was made, and what a
  * profile of its run says about time and memory. All texts come from files and may hold anything.
+ * Below them are the functions that write the long parts of the record.
  */
 #ifndef PROGRAM_REPORT_FACTS_H
 #define PROGRAM_REPORT_FACTS_H
 
+#include "core/json.h"
 #include "io/hdf5/hdf5_verify.h"
-#include "io/scan/result_warnings.h"
 #include "pipeline/run/profile.h"
 #include "program/record/made.h"
 #include "program/report/report.h"
@@ -41,7 +42,8 @@ struct report_facts {
     size_t n_inputs;
     const char *chain; /* the text of the chain with all its values */
     struct report_sweep sweep;
-    struct result_warnings warnings;
+    const char **warnings; /* NULL: the program that wrote the result did not keep them */
+    size_t n_warnings;
     struct trace *trace; /* NULL: no profile was given */
     struct profile_memory memory;
 };
@@ -53,7 +55,17 @@ void ts_report_facts_close(struct report_facts *facts);
 /* Returns the dataset at this path of the file, or NULL. */
 const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format,
                                             ...) __attribute__((format(printf, 2, 3)));
-/* Returns the stage with this label, or NULL where the label is that of an input. */
-const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label);
+
+/* The parts of the record. Failed writes set the stream's error indicator. */
+
+/* Write members of the record: "images" and "geometry" with the images, each of which is read once;
+ * "residuals" and "tables" of the stages; "run" with time and memory from the profile. TS_BAD_INPUT
+ * where something cannot be read, TS_RUN_FAILED where memory is out. */
+enum ts_status ts_report_images(const struct report_facts *facts, struct json *json,
+                                struct ts_diag *diag);
+enum ts_status ts_report_tables(const struct report_facts *facts, struct json *json,
+                                struct ts_diag *diag);
+enum ts_status ts_report_run(const struct report_facts *facts, struct json *json,
+                             struct ts_diag *diag);
 
 #endif

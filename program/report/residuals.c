@@ -92,13 +92,3 @@ enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct r
     }
     return status;
 }
-
-struct chart_panel ts_residuals_panel(const struct residuals *residuals)
-{
-    return (struct chart_panel){
-        .title = "",
-        .x = {.title = "iterations", .low = 0, .high = 1},
-        .y = {.title = "residual ||b - A x|| / ||b|| after them", .logarithmic = true},
-        .lines = residuals->lines,
-        .n_lines = residuals->n};
-}

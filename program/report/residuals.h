@@ -21,7 +21,5 @@ struct residuals {
  * the file cannot be read or has none (hdf5-no-table). */
 enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct residuals *residuals,
                                  struct ts_diag *diag);
-/* Returns the panel with these lines, which are borrowed. */
-struct chart_panel ts_residuals_panel(const struct residuals *residuals);
 
 #endif

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whole reports: what the page says is what h5py reads from the result, it names no path, user or host, loads nothing, stays
-below 5 MB, and two equal runs give equal bytes. In headless Chromium it fits a phone and a desk in light and dark, says
-nothing on the console, and its sliders draw the values in the window that they say.
+"""Whole reports: what the record and the page say is what h5py reads from the result, they name no path, user or host, the page
+loads nothing, stays below 5 MB, and two equal runs give equal bytes. In headless Chromium it fits a phone and a desk in light
+and dark, says nothing on the console, its sliders draw the values in the window that they say, and no text or number of a
+record makes markup of itself or a page without end.
 
 usage: test_report.py PROGRAM. Series of public images are found through TOMOSTAGE_DATA. Ends with 77, which counts as skipped,
 where h5py or numpy is missing; what needs a browser is left out, with a line that says so, where there is none."""
@@ -10,7 +11,9 @@ import base64
 import getpass
 import hashlib
 import html.parser
+import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -53,15 +56,19 @@ def run(folder, *arguments, expect=0):
 
 
 class Page(html.parser.HTMLParser):
-    """Tags, attributes and texts of a page; a tag that is not closed where it must be is an error."""
-    ALONE = {"meta", "img", "input", "br", "wbr", "tr", "th", "td", "thead", "tbody", "li", "line", "path", "rect", "circle", "polyline"}
+    """Tags, attributes, the text and the record of a page; a tag that is not closed is an error."""
+    ALONE = {"meta"}
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.texts = [], [], []
+        self.open, self.tags, self.texts = [], [], {}
         self.feed(text)
         self.close()
         assert not self.open, self.open
+        (record,) = re.findall(r'<script type="application/json" id="record">(.*?)</script>', text, re.S)
+        assert "<" not in record
+        self.record = json.loads(record)
+        self.words = "\n".join(texts_of(self.record))
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
@@ -72,14 +79,16 @@ class Page(html.parser.HTMLParser):
         if tag not in self.ALONE:
             assert self.open and self.open.pop() == tag, (tag, self.open, self.getpos())
 
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
     def handle_data(self, data):
-        self.texts.append(data)
+        tag = self.open[-1] if self.open else ""
+        self.texts[tag] = self.texts.get(tag, "") + data
 
-    def of(self, tag, kind=None):
-        return [attributes for name, attributes in self.tags if name == tag and (not kind or attributes.get("class") == kind)]
+
+def texts_of(value):
+    """All texts of a record but those of pictures, in which chance may write anything."""
+    if isinstance(value, dict):
+        value = [item for key, item in value.items() if key != "png"]
+    return [text for item in value for text in texts_of(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def make(folder, name, chain, data, *options):
@@ -96,19 +105,19 @@ def make(folder, name, chain, data, *options):
 def check_loads_nothing(text, page):
     """Nothing in the page leads out of it, and its policy lets the browser run the one script alone."""
     assert len(text.encode()) < MOST_BYTES, len(text)
-    for _, attributes in page.tags:
-        for name in ("src", "href", "data-values"):
-            assert attributes.get(name, "#").startswith(("#", "data:image/png;base64,")), attributes
-        assert not [name for name in attributes if name.startswith("on")], attributes
-    assert not page.of("link") and not page.of("iframe") and "@import" not in text and not re.search(r"url\((?!#)", text)
+    for tag, attributes in page.tags:
+        assert tag in ("html", "head", "meta", "title", "style", "body", "header", "h1", "main", "pre", "script"), tag
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")], attributes
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.S)
-    policy = next(tag["content"] for tag in page.of("meta") if "http-equiv" in tag)
+    policy = next(attributes["content"] for tag, attributes in page.tags if "http-equiv" in attributes)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy and "default-src 'none'" in policy, policy
 
 
-def check_says_what_the_file_says(path, page):
-    words = "".join(page.texts)
+def check_says_what_the_file_says(path, page, shown=None):
+    """The record says it, and so does the page that is drawn from it. What it says without a script are the main facts."""
+    words = page.words if shown is None else shown
     with h5py.File(path) as file:
         said = [file.attrs["digest"], *(item.attrs["sha256_tree"] for item in datasets(file))]
         for group in file["entry/inputs"].values():
@@ -125,8 +134,12 @@ def check_says_what_the_file_says(path, page):
         said += [value[()] for key, value in file["entry/provenance"].items() if key not in ("chain", "warnings")]
         for text in said:
             assert text.decode() in words, text
+        for text in (file.attrs["digest"], *file["entry/provenance/chain"][()].split(b"\n"), *file["entry/provenance/warnings"][()]):
+            assert text.decode().split(":")[0] in page.texts["pre"], text
+        for name, group in file["entry/inputs"].items():
+            assert f"{name}: {len(group['slice_pixel_sha256'])} slices, format {group['format'][()].decode()}\n" in page.texts["pre"]
     for private in (os.path.dirname(path), os.path.basename(path), socket.gethostname(), DATA, *([getpass.getuser()] if os.getuid() else [])):
-        assert not private or private not in words, private
+        assert not private or private not in words + page.texts["pre"], private
 
 
 def datasets(file):
@@ -175,7 +188,10 @@ def check_sliders(chromium, file, names):
     assert (wiped[:, :half] == before[:, :half]).all() and (wiped[:, half + 1:] == after[:, half + 1:]).all()
 
 
-def check_in_browser(chromium, path, page):
+SHOWN = "document.querySelector('main').textContent"
+
+
+def check_in_browser(chromium, path, page, parsed):
     for width in (390, 1200):
         for dark in (False, True):
             chromium.load(page, width, dark=dark)
@@ -183,38 +199,95 @@ def check_in_browser(chromium, path, page):
             assert chromium.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
             assert chromium.evaluate("Array.from(document.querySelectorAll('.frame')).every(f => f.clientHeight > 8 && "
                                      "Math.abs(f.clientWidth / f.clientHeight / f.style.aspectRatio.split('/')[0] - 1) < 0.1)"), path
+    check_says_what_the_file_says(path, parsed, chromium.evaluate(SHOWN))
+    assert chromium.evaluate("Array.from(document.querySelectorAll('[href], [src]')).every(e => /^#/.test(e.getAttribute('href')))")
     chromium.load(page, 390, script=False)
     assert not chromium.complaints()
+
+
+def expect_shown(chromium, page, *texts):
+    if chromium:
+        chromium.load(page)
+        shown = chromium.evaluate(SHOWN)
+        for text in texts:
+            assert text in shown, text
 
 
 def test_phantom(folder, chromium):
     run(folder, "phantom", "shepp-logan", "-o", "study")
     path, page, text = make(folder, "phantom", PHANTOM, folder, "--profile", "times")
     parsed = Page(text)
+    record = parsed.record
     check_loads_nothing(text, parsed)
     check_says_what_the_file_says(path, parsed)
-    assert "0 HU, which is water" in text, "the warning of radon"
-    assert "memory planned" in text and "What each part of the run did" in text and "Residuals" in text
-    assert "How the sinogram was measured" in text and len(parsed.of("figure", "plane")) == 12
+    assert "0 HU, which is water" in record["warnings"][0] and "0 HU, which is water" in parsed.texts["pre"], "the warning of radon"
+    assert record["run"]["memory"]["planned"] > 0 and {"read", "compute", "write"} <= {part["part"] for part in record["run"]["parts"]}
+    assert len(record["residuals"]) == 1 and record["geometry"]["image"] == "sinogram"
+    assert [len(image["planes"]) for image in record["images"]] == [3, 3, 3, 3]
     _, _, again = make(folder, "again", PHANTOM, folder)
     run(folder, "report", "phantom.h5", "-o", "third.html")
     with open(f"{folder}/third.html", encoding="utf-8") as file:
         assert file.read() == again, "two equal runs give equal reports"
-    assert "No profile was given" in again
+    assert "run" not in Page(again).record
     assert "exists" in run(folder, "report", "phantom.h5", "-o", "third.html", expect=1).stderr
     if chromium:
-        check_in_browser(chromium, path, page)
-        chromium.load(page)
+        check_in_browser(chromium, path, page, parsed)
+        expect_shown(chromium, f"{folder}/again.html", "No profile was given")
+        expect_shown(chromium, page, "memory planned", "What each part of the run did", "Residuals", "How the sinogram was measured",
+                     "original \u2192 box \u2192 save#2", "24 x 256 x 256 values (i16) in HU, 2.5 mm x 0.8 mm x 0.8 mm apart. From -1000 to",
+                     "x across, z down (the last slice on top); y 127 of 0 to 255, at 101.6 mm from the first")
+        assert chromium.evaluate("document.querySelectorAll('figure.plane').length") == 12
         with h5py.File(path) as file:
             check_sliders(chromium, file, ["original", "smooth", "sinogram", "data"])
         chromium.print(f"{folder}/phantom.pdf")
         assert os.path.getsize(f"{folder}/phantom.pdf") > 50_000
         chromium.load(page)
         assert not chromium.complaints()
+        check_hostile_records(chromium, folder, text, record)
 
 
-def test_curve_of_equalization(folder):
-    """The curve stands in the histogram only where the histogram has the values that the stage counted."""
+HOSTILE = "</script><!--<img src=x onerror=alert(1)>\u202e\u2028\x01&amp;"
+
+
+def spoil(value, by, keep=("png", "svg", "sides", "path", "label", "group")):
+    """A record with other texts and numbers; what the drawing needs as it is stays."""
+    if isinstance(value, dict):
+        return {key: item if key in keep else spoil(item, by) for key, item in value.items()}
+    return [spoil(item, by) for item in value] if isinstance(value, list) else by(value)
+
+
+def check_hostile_records(chromium, folder, text, record):
+    """Texts stay texts, whose hidden characters are shown by their numbers. Whatever numbers charts get, they have few nodes."""
+    def show(spoiled):
+        start = text.index(">", text.index('id="record"')) + 1
+        with open(f"{folder}/spoiled.html", "w", encoding="utf-8") as file:
+            file.write(text[:start] + json.dumps(spoiled).replace("<", "\\u003c") + text[text.index("</script>", start):])
+        chromium.load(f"{folder}/spoiled.html")
+        assert not chromium.complaints(), chromium.complaints()
+
+    show(spoil(record, lambda value: HOSTILE if isinstance(value, str) else value))
+    shown = chromium.evaluate(SHOWN)
+    assert shown.count("</script><!--<img src=x onerror=alert(1)>\\u{202e}\\u{2028}\\u{1}&amp;") > 100
+    assert not re.search("[\u202e\u2028\x01]", shown) and chromium.evaluate("document.querySelectorAll('img, main script').length") == 0
+    draw = random.Random(7)
+    for part in ("run", "residuals", "tables", "inputs", "images"):
+        for extreme in ((0, 1e308, -1e308), (None, -1, 5e-324), (1e16, 1e16 + 2), (1e-300, 1e300), (7,)):
+            def by(value):
+                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                return draw.choice(extreme) if number and draw.random() < 0.7 else value
+
+            if part == "images":
+                images = [{**image, **{key: spoil(image[key], by) for key in ("histogram", "low", "mean", "invalid", "lean_degree")}}
+                          for image in record["images"]]
+                show({**record, "images": images})
+            else:
+                show({**record, part: spoil(record[part], by)})
+            assert chromium.evaluate("document.querySelectorAll('svg text').length") < 600
+            assert chromium.evaluate("document.querySelectorAll('*').length") < 20000
+
+
+def test_curve_of_equalization(folder, chromium):
+    """The curve stands in the histogram only if the histogram has the values that the stage counted."""
     run(folder, "phantom", "head", "-o", "head", "--size", "32", "--slices", "4")
     curve = "equalization: the share of values up to here"
     for i, (stages, there) in enumerate((("save name=raw | equalize", True), ("save name=raw | statistics | equalize", True),
@@ -225,24 +298,41 @@ def test_curve_of_equalization(folder):
         run(folder, "run", f"dicom head | {stages} | hdf5 curve{i}.h5", "--quiet")
         run(folder, "report", f"curve{i}.h5")
         with open(f"{folder}/curve{i}.h5.html", encoding="utf-8") as file:
-            assert (curve in file.read()) == there, stages
+            assert any(image["equalized"] for image in Page(file.read()).record["images"]) == there, stages
+        if chromium:
+            chromium.load(f"{folder}/curve{i}.h5.html")
+            assert (curve in chromium.evaluate(SHOWN)) == there, stages
+    if chromium:
+        expect_shown(chromium, f"{folder}/curve4.h5.html", "radius 1 pixel: x across, y down; z 1 of 0 to 3, at ", "radius 2 pixel: x across",
+                     "2 values (box_radius), of all 2 of which the middle slice is shown; all are counted; each 4 x 32 x 32 values",
+                     "The chain sweeps over 2 values of box.radius: 1, 2.", "for each of radius 1 pixel, radius 2 pixel; every value",
+                     "1. box, for radius 1 pixel", "4. box[radius=2]")
 
 
-def test_warnings_and_axes(folder):
+def test_warnings_and_axes(folder, chromium):
     """A warning about files says what the input records of them; tables are drawn over the positions beside them."""
     run(folder, "phantom", "scan", "-o", "scan.nxs", "--size", "32", "--slices", "16", "--views", "24")
     with open(f"{folder}/head/Anna.txt", "w", encoding="utf-8") as file:
         file.write("no image")
     run(folder, "run", "dicom head | statistics scope=slice | hdf5 warned.h5", "--quiet")
     run(folder, "run", "nexus scan.nxs quantity=line_integral | center | save name=scan | fbp | hdf5 axis.h5", "--quiet")
-    pages = []
+    texts, records = [], []
     for name in ("warned", "axis"):
         run(folder, "report", f"{name}.h5")
         with open(f"{folder}/{name}.h5.html", encoding="utf-8") as file:
-            pages.append(file.read())
-    assert "files-passed-over: input: 1 file passed over: 1 not DICOM" in pages[0] and "Anna" not in pages[0]
-    assert "trial_center / detector</text>" in pages[1] and "tables/trial_center</text>" not in pages[1]
-    assert "16 slices of 24 views from nexus" in pages[1] and "24, from 0 to 172.5" in pages[1] and "as given to fbp)\n" in pages[1]
+            texts.append(file.read())
+        records.append(Page(texts[-1]).record)
+    passed_over = "files-passed-over: input: 1 file passed over: 1 not DICOM"
+    assert passed_over in records[0]["warnings"] and passed_over in texts[0].split("</pre>")[0] and "Anna" not in texts[0]
+    (measure,) = [table for table in records[1]["tables"] if "columns" in table]
+    assert (measure["over"]["name"], measure["over"]["unit"]) == ("trial_center", "detector")
+    assert len(measure["over"]["at"]) == len(measure["columns"][0])
+    assert not [table for table in records[1]["tables"] if table["path"].endswith("/trial_center")]
+    assert (records[1]["inputs"][0]["least_angle"], records[1]["inputs"][0]["largest_angle"]) == (0, 172.5)
+    assert "as given to fbp)" in records[1]["geometry"]["numbers"]
+    expect_shown(chromium, f"{folder}/warned.h5.html", passed_over)
+    expect_shown(chromium, f"{folder}/axis.h5.html", "16 slices of 24 views from nexus", "24, from 0 to 172.5 degree", "trial_center / detector",
+                 "as given to fbp)the detector's")
 
 
 def test_data(folder, chromium):
@@ -252,7 +342,7 @@ def test_data(folder, chromium):
         check_loads_nothing(text, parsed)
         check_says_what_the_file_says(path, parsed)
         if chromium:
-            check_in_browser(chromium, path, page)
+            check_in_browser(chromium, path, page, parsed)
 
 
 with tempfile.TemporaryDirectory() as FOLDER:
@@ -262,8 +352,8 @@ with tempfile.TemporaryDirectory() as FOLDER:
         print("SKIPPED: what needs a browser - none of", *browser.NAMES, "is installed")
     try:
         test_phantom(FOLDER, CHROMIUM)
-        test_curve_of_equalization(FOLDER)
-        test_warnings_and_axes(FOLDER)
+        test_curve_of_equalization(FOLDER, CHROMIUM)
+        test_warnings_and_axes(FOLDER, CHROMIUM)
         if DATA:
             test_data(FOLDER, CHROMIUM)
         else:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Another program could have written the results of these reports: texts that would be tags stay
- * texts, a damaged file and a profile of another run are refused, and no output replaces what it is
- * made from.
+ * Another program could have written the results of these reports: texts that would be tags or end
+ * the record stay texts, a damaged file and a profile of another run are refused, and no output
+ * replaces what it is made from.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -16,7 +16,18 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-#define HOSTILE "</pre></td><script>alert(1)</script><img src=x onerror='alert(2)'>\"&\x01\xff"
+/* Also an override of the direction of writing, and a separator of lines. */
+#define HOSTILE                                                                                    \
+    "</pre></td></script><!--<script>alert(1)</script><img src=x onerror='alert(2)'>\"&\x01\xff"   \
+    "\xE2\x80\xAE\xE2\x80\xA8"
+#define HOSTILE_IN_RECORD                                                                          \
+    "\\u003c/pre>\\u003c/td>\\u003c/script>\\u003c!--\\u003cscript>alert(1)\\u003c/script>"        \
+    "\\u003cimg src=x onerror='alert(2)'>\\\"&\\u0001\\ufffd\\u202e\\u2028"
+#define HOSTILE_IN_TEXT                                                                            \
+    "&#60;/pre&#62;&#60;/td&#62;&#60;/script&#62;&#60;!--&#60;script&#62;alert(1)&#60;/"           \
+    "script&#62;"                                                                                  \
+    "&#60;img src=x "                                                                              \
+    "onerror=&#39;alert(2)&#39;&#62;&#34;&#38;\\x01\\xFF\\xE2\\x80\\xAE\\xE2\\x80\\xA8"
 
 static char folder[64], result[96], page[96], profile[96];
 
@@ -110,13 +121,14 @@ Test(report, hostile_texts_stay_texts)
     cr_assert_eq(status, TS_OK);
     char *text = (char *)ts_test_read_file(page, &bytes);
     text[bytes - 1] = '\0';
-    cr_expect(count(text, "<script>") == 1 && count(text, "</script>") == 1,
-              "only the page's own script");
-    cr_expect(count(text, "<img src=x") == 0 && count(text, "onerror='") == 0);
-    cr_expect(count(text, "&#60;script&#62;alert(1)") >= 10, "%d",
-              count(text, "&#60;script&#62;alert(1)"));
+    cr_expect(count(text, "<script") == 2 && count(text, "</script") == 2,
+              "only the record and the page's own script");
+    cr_expect(count(text, "<!--") == 0 && count(text, "<img src=x") == 0);
+    cr_expect(count(text, HOSTILE_IN_RECORD) >= 15, "%d", count(text, HOSTILE_IN_RECORD));
+    cr_expect(count(text, HOSTILE_IN_TEXT) == 4, "the format, two warnings and the chain: %d",
+              count(text, HOSTILE_IN_TEXT));
     cr_expect(count(text, "\x01") == 0 && count(text, "\xff") == 0 &&
-              count(text, "\\x01\\xFF") >= 10);
+              count(text, "\xE2\x80\xAE") == 0 && count(text, "\xE2\x80\xA8") == 0);
     cr_expect(count(text, result) == 0 && count(text, folder) == 0, "no path is in the page");
     free(text);
     ts_diag_destroy(diag);
@@ -175,7 +187,7 @@ Test(report, takes_the_profile_of_its_run)
     cr_assert_eq(write_report((struct report_request){.profile = profile}, diag), TS_OK);
     char *text = (char *)ts_test_read_file(page, &bytes);
     text[bytes - 1] = '\0';
-    cr_expect_eq(count(text, "with the digest of this one"), 1);
+    cr_expect_eq(count(text, "\"run\": {\"seconds\": "), 1);
     free(text);
     ts_diag_destroy(diag);
 }
@@ -211,16 +223,17 @@ Test(report, shows_every_value_of_a_sweep)
 {
     static struct program_outcome outcome;
     static const char *const texts[][2] = {
-        {"<figcaption>radius 1 pixel: ", "1"},
-        {"<figcaption>radius 2 pixel: ", "1"},
-        {"<figcaption>radius 4 pixel: ", "1"},
-        {" mm from the first</figcaption>", "3"},
-        {"<figure ", "3"},
-        {"The chain sweeps over 3 values of box.radius: 1, 2, 4.", "1"},
-        {"<h3>3. box[radius=2]</h3>", "1"},
-        {"<tr><td>box[radius=2]<td>", "1"},
-        {"<tr><td>invert[radius=4]<td>", "1"},
-        {"for each of radius 1 pixel, radius 2 pixel, radius 4 pixel", "1"}};
+        {"\"volume_name\": \"radius 1 pixel\"", "1"},
+        {"\"volume_name\": \"radius 2 pixel\"", "1"},
+        {"\"volume_name\": \"radius 4 pixel\"", "1"},
+        {"\"png\": \"", "3"},
+        {"\"sweep\": {\"stage\": \"box\", \"parameter\": \"radius\", \"values\": [\"1\", \"2\", "
+         "\"4\"], "
+         "\"names\": [\"radius 1 pixel\", \"radius 2 pixel\", \"radius 4 pixel\"]}",
+         "1"},
+        {"\"number\": 3, \"label\": \"box[radius=2]\", \"value\": 1}", "1"},
+        {"{\"stage\": \"box[radius=2]\", \"seconds\": ", "1"},
+        {"{\"stage\": \"invert[radius=4]\", \"seconds\": ", "1"}};
     const char *const commands[][9] = {
         {"phantom", "head", "-o", "study", "--size", "48", "--slices", "9", NULL},
         {"run", "dicom study | box radius={sweep 1 2 4} | invert | hdf5 r.h5", "--profile", "p",
