@@ -26,6 +26,9 @@ static const double narrow_range = 7;
 enum { NARROW_VIEWS = 10 };
 /* Directions that are closer than this are one: angles are often written with a few digits. */
 static const double same_direction = 1e-6;
+/* Views that were recorded modulo 360 are placed anew if that makes their arc this much shorter, in
+ * degrees. */
+static const double shorter_arc = 5;
 /* Turns of a scan miss each other's directions by a little. Views nearer than this part of the mean
  * distance, the largest left out, count as one direction where gaps are judged; and gaps of several
  * turns may be larger by it. */
@@ -57,6 +60,44 @@ int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double 
             low = middle + 1;
     }
     return low;
+}
+
+/* Returns the arc of the views if they are counted from `cut` degrees on, modulo 360. */
+static struct view_arc arc_from(const struct ts_axis *axis, double cut)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t v = 0; v < axis->n; v++) {
+        const double turned = fmod(ts_view_degree(axis, v) - cut, 360),
+                     past = turned < 0 ? turned + 360 : turned;
+        low = fmin(low, past);
+        high = fmax(high, past);
+    }
+    return (struct view_arc){cut + low, high - low, true};
+}
+
+struct view_arc ts_view_arc(const struct ts_axis *axis)
+{
+    enum { CUTS = 36 };
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t v = 0; v < axis->n; v++) {
+        low = fmin(low, ts_view_degree(axis, v));
+        high = fmax(high, ts_view_degree(axis, v));
+    }
+    struct view_arc arc = {.first = low, .length = high - low};
+    for (int i = 0; i < CUTS && high - low <= 360 + same_direction; i++) {
+        const struct view_arc cut = arc_from(axis, 360.0 * i / CUTS);
+        if (cut.length < arc.length - shorter_arc)
+            arc = cut;
+    }
+    return arc;
+}
+
+double ts_view_past(const struct view_arc *arc, const struct ts_axis *axis, int64_t v)
+{
+    const double past = ts_view_degree(axis, v) - arc->first;
+    return arc->wraps && past < 0                           ? past + 360
+           : arc->wraps && past > arc->length + shorter_arc ? past - 360
+                                                            : past;
 }
 
 static double direction(double degree)

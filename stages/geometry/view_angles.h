@@ -30,6 +30,16 @@ void ts_view_places_sort(struct view_place *places, int64_t n);
 /* Returns how many of n sorted places lie at `degrees` or before. */
 int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double degrees);
 
+/* The shortest arc that holds all views, up to a turn, in degrees: 350 to 359 and 0 to 169 are half
+ * a turn from 350 on. More than a turn stays as it is recorded. */
+struct view_arc {
+    double first, length;
+    bool wraps;
+};
+struct view_arc ts_view_arc(const struct ts_axis *axis);
+/* Returns how far view v is from the beginning of the arc, in degrees. */
+double ts_view_past(const struct view_arc *arc, const struct ts_axis *axis, int64_t v);
+
 /* Writes the share of each view in an integral over angles, in radian: half the distance between
  * its two neighbors on the circle modulo 180 degrees. Views in one direction divide theirs. All
  * shares sum up to pi. `weights` and `scratch` hold axis->n elements. */

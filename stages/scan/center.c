@@ -70,21 +70,17 @@ static enum ts_status center_views_check_arc(const struct stage_context *context
     const int64_t half_turn = ts_center_half_turn(views);
     const size_t bytes = (size_t)views->n * sizeof(struct view_place);
     struct view_place *places = malloc(bytes);
-    double least = INFINITY, most = -INFINITY;
     if (!places)
         return ts_diag_no_memory(context->diag, bytes);
     const int64_t directions = ts_view_directions(views, places);
     free(places);
-    for (int64_t i = 0; i < views->n; i++) {
-        least = fmin(least, ts_view_degree(views, i));
-        most = fmax(most, ts_view_degree(views, i));
-    }
-    const int64_t steps = (most - least < 180 ? directions : views->n) - 1;
-    const double step = (most - least) / (double)(steps > 1 ? steps : 1), arc = most - least + step;
+    const double length = ts_view_arc(views).length;
+    const int64_t steps = (length < 180 ? directions : views->n) - 1;
+    const double step = length / (double)(steps > 1 ? steps : 1), arc = length + step;
     if (directions >= LEAST_HALF && half_turn <= views->n && half_turn >= LEAST_HALF &&
         3 * half_turn * step >= 180)
         return TS_OK;
-    if (directions < LEAST_HALF && most - least >= 90)
+    if (directions < LEAST_HALF && length >= 90)
         ts_param_error(context->set, "method", "views-arc", context->diag,
                        "'sinogram' needs views in %d directions over 180 degrees at least, and "
                        "these %lld look in %lld only (modulo 180)",
@@ -540,7 +536,8 @@ const struct stage center_stage = {
         "Around the best trial the most likely center is fitted to the same values, with the "
         "variance of each range of frequencies as unknown. Angles may be as recorded: views that "
         "are not in even steps are interpolated between their neighbors, over 3.5 steps or 5 "
-        "degrees at most, in any order. `opposite` correlates up to 16 pairs of views that are "
+        "degrees at most, in any order, and may go on from 359 to 0. `opposite` correlates up to "
+        "16 pairs of views that are "
         "half a turn apart, one of them mirrored, in half pixels and a parabola; then up to 256 "
         "pairs are fitted. An opposite between two views, as of a whole turn of an odd number of "
         "views, is interpolated: it lies on the same side of all of them, which would move the "

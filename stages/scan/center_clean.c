@@ -119,16 +119,6 @@ void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float
 
 /* ---- views in even steps --------------------------------------------------------------------- */
 
-static void find_range(const struct ts_axis *views, double *least, double *most)
-{
-    *least = INFINITY;
-    *most = -INFINITY;
-    for (int64_t v = 0; v < views->n; v++) {
-        *least = fmin(*least, ts_view_degree(views, v));
-        *most = fmax(*most, ts_view_degree(views, v));
-    }
-}
-
 bool ts_center_views_are_even(const struct ts_axis *views)
 {
     const double first = ts_view_degree(views, 0),
@@ -146,9 +136,8 @@ int64_t ts_center_half_turn(const struct ts_axis *views)
     const double arc = ts_view_degree(views, views->n - 1) - ts_view_degree(views, 0);
     if (ts_center_views_are_even(views))
         return llround(180 / fabs(arc / (double)(views->n - 1)));
-    double least, most;
-    find_range(views, &least, &most);
-    const double whole = fmin(most - least, 360), n = 180 * (double)(views->n - 1) / whole;
+    const double whole = fmin(ts_view_arc(views).length, 360),
+                 n = 180 * (double)(views->n - 1) / whole;
     /* The last of even steps over half a turn may not be beyond the last view. */
     return (int64_t)fmin(fmin(floor(n + 0.5), (double)views->n),
                          whole < 180 ? floor(180 / (180 - whole)) : INFINITY);
@@ -158,11 +147,10 @@ int64_t ts_center_half_turn(const struct ts_axis *views)
  * them. */
 static double place_views(const struct ts_axis *views, struct view_place *places)
 {
-    double least, most;
-    find_range(views, &least, &most);
-    const bool circle = most - least > 360 + 1e-6;
+    const struct view_arc arc = ts_view_arc(views);
+    const bool circle = arc.length > 360 + 1e-6;
     for (int64_t v = 0; v < views->n; v++) {
-        const double degrees = ts_view_degree(views, v) - least;
+        const double degrees = ts_view_past(&arc, views, v);
         places[v] = (struct view_place){circle ? fmod(degrees, 360) : degrees, v};
     }
     ts_view_places_sort(places, views->n);

@@ -63,12 +63,7 @@ enum kind { PAIR_EXACT, PAIR_BETWEEN, PAIR_BEYOND, KINDS };
 /* Returns the angle between neighboring views on the circle, at the mean. */
 static double mean_step(const struct ts_axis *views)
 {
-    double least = INFINITY, most = -INFINITY;
-    for (int64_t v = 0; v < views->n; v++) {
-        least = fmin(least, ts_view_degree(views, v));
-        most = fmax(most, ts_view_degree(views, v));
-    }
-    return fmin(most - least, 360) / (double)(views->n - 1);
+    return fmin(ts_view_arc(views).length, 360) / (double)(views->n - 1);
 }
 
 /* Finds the opposite of a view, modulo 360 degrees. Returns KINDS if there is none. */

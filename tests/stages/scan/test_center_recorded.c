@@ -102,6 +102,39 @@ TEST_ON_BOTH(center_recorded, angles_need_not_be_even)
     }
 }
 
+/* Half a turn, or most of a turn, may go through 360 or 180 degrees, up or down, or be sorted. */
+TEST_ON_BOTH(center_recorded, angles_may_go_on_from_the_end_of_a_turn)
+{
+    static const struct {
+        double first, step, jitter;
+        int views;
+        bool signs, sorted; /* from -180 to 180, else from 0 to 360 */
+    } rows[] = {{350, 1, 0, 180, false, false},   {270, 1, 0, 180, false, false},
+                {270, 1, 0, 181, false, true},    {90, 1, 0, 180, true, false},
+                {170, 1, 0.02, 180, true, true},  {10, -1, 0.02, 180, false, false},
+                {187, 0.75, 0, 240, false, true}, {200, 1.5, 0, 200, false, false}};
+    static const char *const methods[] = {"", "method=sinogram", "method=opposite"};
+    double degrees[MOST_VIEWS], error;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t seed = 3 + i;
+        for (int v = 0; v < rows[i].views; v++) {
+            const double at = rows[i].first + v * rows[i].step + rows[i].jitter * normal(&seed);
+            degrees[v] = at - 360 * floor((at + (rows[i].signs ? 180 : 0)) / 360);
+        }
+        if (rows[i].sorted)
+            qsort(degrees, (size_t)rows[i].views, sizeof *degrees, ts_compare_doubles);
+        for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+            if (m == 2 && rows[i].jitter > 0)
+                continue; /* no two may be within a step of half a turn */
+            struct ts_image image = scan_at(degrees, rows[i].views, 128, 68.3);
+            const double center = center_of(&image, methods[m], &error, NULL);
+            cr_expect(fabs(center - 68.3) < 0.05 && fabs(center - 68.3) <= error,
+                      "row %zu, '%s': %.3f +- %.3f", i, methods[m], center, error);
+            free(image.data);
+        }
+    }
+}
+
 /* Opposites that are between two views, on the same side of all of them: a whole turn of an odd
  * number of views, one and a half turns, the golden angle, views lost and views that jitter. */
 TEST_ON_BOTH(center_recorded, opposites_between_views_are_interpolated)
