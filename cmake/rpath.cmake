@@ -3,30 +3,37 @@
 # for that it ends the path of the build folder in ':', an empty element, which stands for the current folder: anyone's
 # libraries. So both paths are set here. In the build folder it is the folder of libtomostage, then those that other
 # libraries were found in; installed, it is the libraries' folder beside that of the programs alone.
-set(installed_rpath "$ORIGIN/../lib")
-if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
-  list(APPEND installed_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-endif()
+function(installed_rpath folder out)
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${folder} OUTPUT_VARIABLE to_prefix)
+  string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+  set(path "$ORIGIN/${to_prefix}/lib")
+  if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
+    list(APPEND path "$ORIGIN/${to_prefix}/${CMAKE_INSTALL_LIBDIR}")
+  endif()
+  set(${out} "${path}" PARENT_SCOPE)
+endfunction()
 
-# The program looks there (DT_RPATH, which holds for the libraries of its libraries too).
-function(rpath_of_program program)
+# The program looks there (DT_RPATH, which holds for the libraries of its libraries too). FOLDER: of the prefix.
+function(rpath_of_program program folder_of_prefix)
   get_target_property(folder ${program} RUNTIME_OUTPUT_DIRECTORY)
   if(NOT folder)
     get_target_property(folder ${program} BINARY_DIR)
   endif()
   file(RELATIVE_PATH to_library ${folder} ${CMAKE_BINARY_DIR})
   string(REGEX REPLACE "/$" "" origin "$ORIGIN/${to_library}")
+  installed_rpath(${folder_of_prefix} installed)
   # The installed path is a part of it, so that the shorter text that installing writes over it fits.
   set_target_properties(${program} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON
-    INSTALL_RPATH "${origin};${installed_rpath}")
+    INSTALL_RPATH "${origin};${installed}")
   target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
 endfunction()
 
 # Call it after install(TARGETS). FOLDER: of the prefix; further arguments: of install().
 function(rpath_of_installed_program program folder)
-  list(JOIN installed_rpath ":" path)
+  installed_rpath(${folder} installed)
+  list(JOIN installed ":" path)
   string(REPLACE "$" "\\$" path "${path}")
-  install(CODE "file(RPATH_SET FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/${program}\" NEW_RPATH \"${path}\")" ${ARGN})
+  install(CODE "file(RPATH_SET FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${program}>\" NEW_RPATH \"${path}\")" ${ARGN})
 endfunction()
 
 # The library has no path of its own once it is installed: the programs' holds for it, or the system's.

@@ -18,8 +18,10 @@
  *  - the library prints only to a FILE * that the caller gives, never exits, and keeps no global
  *    state;
  *  - an object may be used by one thread at a time, whichever that is;
- *  - ts_plan_run forks decoding processes: call it before the process holds a CUDA context or
- *    threads that hold locks.
+ *  - files are decoded in processes without rights, which the installed libexec/tomostage/sandbox
+ *    starts. The caller's process is never forked, so that it may have threads and CUDA contexts.
+ *    The processes are its children until they are done: one that waits for any child (wait())
+ *    meets them too.
  */
 #ifndef TOMOSTAGE_H
 #define TOMOSTAGE_H

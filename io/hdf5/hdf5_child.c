@@ -124,7 +124,7 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
         child.handed = -1;
         if (!ts_channel_receive(channel, &head, sizeof head, &child.handed, &n_handed) ||
             head.bytes > sizeof request || !ts_channel_read(channel, request, head.bytes) ||
-            !perform(&child, channel, head.task, request))
+            !perform(&child, channel, (hdf5_task *)(intptr_t)ts_sandbox_object(head.task), request))
             return;
     }
 }

@@ -49,7 +49,7 @@ hdf5_task ts_hdf5_child_add_file;
 enum { RECORD_TEXTS = 3, RECORDS_MOST = 256 };
 
 struct task_head {
-    hdf5_task *task;
+    intptr_t task; /* ts_sandbox_number of a hdf5_task */
     size_t bytes;
 };
 

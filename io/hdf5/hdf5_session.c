@@ -334,7 +334,8 @@ struct taken {
 static bool carry_out(struct hdf5_session *session, const struct past_task *task,
                       struct taken *taken, struct ts_diag *diag)
 {
-    const struct task_head head = {.task = task->task, .bytes = task->bytes};
+    const struct task_head head = {.task = ts_sandbox_number((const void *)(intptr_t)task->task),
+                                   .bytes = task->bytes};
     const double seconds = cpu_seconds + cpu_seconds_a_byte * (double)session->file_bytes;
     const int64_t start = ts_monotonic_ns(), task_ns = SESSION_WALL_SECONDS * INT64_C(1000000000);
     const int64_t left_ns = (int64_t)session_factor * task_ns - session->waited_ns;

@@ -2,18 +2,27 @@
  *
  * This is the fork server and the caller's side of its children.
  *
- * A request is one message: a head, the child's setup, its channel and descriptors. The server
- * clones itself with CLONE_PARENT, so that the child is a child of the program: the program can
- * wait for it, and it dies with the program. The server answers with the child's number. It has no
- * threads, handles messages of the program alone, and ends with the socket.
+ * A request is one message: a head, the child's setup, the caller's current folder, the child's
+ * channel and descriptors. The server clones itself with CLONE_PARENT, so that the child is a child
+ * of the caller, which can wait for it. The server answers with the child's number. It has no
+ * threads, handles messages of its caller only, and ends with the socket.
+ *
+ * The kernel can end a process with the thread that started it. A server that the program forked
+ * and its children end like this. A server that was started as a program may belong to any thread,
+ * so it ends with its socket, and its children with their channels.
  */
 #include "io/sandbox/sandbox.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <link.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +33,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/thread.h"
-
 enum { FIRST_FD = 3, READY = 0x59444552, END_MS = 500, READY_MS = 60000 };
 
 struct request {
-    const struct sandbox_kind *kind;
+    intptr_t kind; /* ts_sandbox_number of it */
     struct sandbox_limits limits;
-    pid_t program;
     size_t setup_bytes;
     unsigned char setup[SANDBOX_SETUP_BYTES];
 };
@@ -41,17 +47,27 @@ struct reply {
     int error; /* for this reason */
 };
 
+/* What the linker computed from the library's contents, "" without it. A server of another library
+ * would misread numbers of objects. */
+struct build {
+    unsigned char id[32];
+};
+
 /* A child sends this before it serves. */
 struct readiness {
     int32_t ready; /* READY, or anything else */
     char error[SANDBOX_TEXT_MAX];
 };
 
+const char ts_sandbox_origin;
 static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    pid_t program; /* the process that forked it; another one starts its own */
+    pid_t caller; /* the process that started it; another one starts its own */
     pid_t pid;
     int socket;
+    bool began;                                /* the caller is a program of this project */
+    const char *program;                       /* NULL: beside the library */
+    char trouble[PATH_MAX + SANDBOX_TEXT_MAX]; /* why it could not be started as a program */
 } server = {.socket = -1};
 
 int64_t ts_monotonic_ns(void)
@@ -63,23 +79,38 @@ int64_t ts_monotonic_ns(void)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
+static pid_t forked_by; /* of a server: the program that forked it, or 0 */
+
+/* fds: the caller's folder, the channel, and what the caller handed in. */
+static bool prepare(const struct request *request, const struct sandbox_kind *kind, const int *fds,
+                    char *error, size_t error_bytes)
+{
+    if (fchdir(fds[0]) != 0)
+        snprintf(error, error_bytes, "the current folder: %s", strerror(errno));
+    else if (!kind->prepare ||
+             kind->prepare(request->setup, request->setup_bytes, error, error_bytes)) {
+        close(fds[0]);
+        if (ts_sandbox_lock(&request->limits, fds[1]))
+            return true;
+        snprintf(error, error_bytes, "its limits could not be set: %s", strerror(errno));
+    }
+    return false;
+}
+
 static _Noreturn void live(const struct request *request, const int *fds, int n_fds)
 {
-    const int channel = fds[0];
     struct readiness readiness = {0};
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != request->program) /* it died before the line above */
-        _exit(1);
-    const struct sandbox_kind *kind = request->kind;
-    bool ready = !kind->prepare || kind->prepare(request->setup, request->setup_bytes,
-                                                 readiness.error, sizeof readiness.error);
-    if (ready && !(ready = ts_sandbox_lock(&request->limits, channel)))
-        snprintf(readiness.error, sizeof readiness.error, "its limits could not be set: %s",
-                 strerror(errno));
+    if (forked_by) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (getppid() != forked_by) /* it died before the line above */
+            _exit(1);
+    }
+    const struct sandbox_kind *kind = ts_sandbox_object(request->kind);
+    const bool ready = prepare(request, kind, fds, readiness.error, sizeof readiness.error);
     readiness.ready = ready ? READY : 0;
-    if (!ts_channel_write(channel, &readiness, sizeof readiness) || !ready)
+    if (!ts_channel_write(fds[1], &readiness, sizeof readiness) || !ready)
         _exit(1);
-    kind->serve(channel, request->setup, request->setup_bytes, fds + 1, n_fds - 1);
+    kind->serve(fds[1], request->setup, request->setup_bytes, fds + 2, n_fds - 2);
     _exit(0);
 }
 
@@ -117,115 +148,107 @@ static bool settle(int socket)
     return true;
 }
 
-static _Noreturn void serve_program(int socket, pid_t program)
+/* For dl_iterate_phdr: finds the build id of the file that holds ts_sandbox_origin. */
+static int read_build(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+    struct build *build = data;
+    const ElfW(Nhdr) *note = NULL, *end = NULL;
+    bool here = false;
+    (void)bytes;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD)
+            here = here || (uintptr_t)&ts_sandbox_origin - start < part->p_memsz;
+    }
+    for (int i = 0; here && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_NOTE)
+            continue;
+        note = (const void *)(info->dlpi_addr + part->p_vaddr);
+        end = (const void *)((const char *)note + part->p_memsz);
+        while (note + 1 <= end) {
+            const char *name = (const char *)(note + 1);
+            const char *id = name + (note->n_namesz + 3) / 4 * 4;
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+                memcmp(name, "GNU", 4) == 0) {
+                memcpy(build->id, id,
+                       note->n_descsz < sizeof build->id ? note->n_descsz : sizeof build->id);
+                return 1;
+            }
+            note = (const void *)(id + (note->n_descsz + 3) / 4 * 4);
+        }
+    }
+    return here ? -1 : 0;
+}
+
+/* Answers requests until the socket ends. */
+static void serve_requests(void)
 {
     static struct request request; /* too large for a small stack */
-    settle_signals();
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    prctl(PR_SET_NAME, "tomostage-forks", 0, 0, 0);
     /* On abort(), glibc would open the terminal for its message. The filter would kill the child
      * for that, and the signal would hide the abort. */
     setenv("LIBC_FATAL_STDERR_", "1", 1);
-    if (getppid() != program || !settle(socket))
-        _exit(1);
     for (;;) {
-        int fds[SANDBOX_FDS + 1], n_fds = SANDBOX_FDS + 1;
+        int fds[CHANNEL_FDS], n_fds = CHANNEL_FDS;
         if (!ts_channel_receive(FIRST_FD, &request, sizeof request, fds, &n_fds))
-            _exit(0);
+            return;
         struct reply reply = {0};
-        if (n_fds > 0) {
+        if (n_fds > 1) {
             reply.pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
             reply.error = errno;
         }
-        if (n_fds > 0 && reply.pid == 0) {
+        if (n_fds > 1 && reply.pid == 0) {
             close(FIRST_FD);
             live(&request, fds, n_fds);
         }
         for (int i = 0; i < n_fds; i++)
             close(fds[i]);
         if (!ts_channel_write(FIRST_FD, &reply, sizeof reply))
-            _exit(0);
+            return;
     }
 }
 
-/* Forks the server from this thread; the server's children end when this thread does. The caller
- * holds the lock. */
-static bool fork_server(void)
+static _Noreturn void serve_program(int socket, pid_t program)
 {
-    int ends[2];
-    if (server.socket >= 0 && server.program == getpid())
-        return true;
-    if (server.socket >= 0)
-        close(server.socket); /* the parent's, inherited by a fork */
-    server.socket = -1;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return false;
-    const pid_t program = getpid(), pid = fork();
-    if (pid == 0)
-        serve_program(ends[1], program);
-    const int error = errno;
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        errno = error;
-        return false;
-    }
-    server.program = program;
-    server.pid = pid;
-    server.socket = ends[0];
-    return true;
+    settle_signals();
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_SET_NAME, "tomostage-forks", 0, 0, 0);
+    forked_by = program;
+    if (getppid() != program || !settle(socket))
+        _exit(1);
+    serve_requests();
+    _exit(0);
 }
 
-struct keeper {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool tried;
-    int error; /* 0: the server runs */
-};
-
-/* The kernel ends children with the thread that they belong to, so the thread that forks the server
- * stays for ever. */
-static void *keep_server(void *data)
+int ts_sandbox_serve(void)
 {
-    struct keeper *keeper = data;
-    const int error = fork_server() ? 0 : errno;
-    pthread_mutex_lock(&keeper->lock);
-    keeper->error = error;
-    keeper->tried = true;
-    pthread_cond_signal(&keeper->changed); /* after the lock is free, the keeper is gone */
-    pthread_mutex_unlock(&keeper->lock);
-    while (!error) /* NOLINT(bugprone-infinite-loop): it stays for ever on purpose */
-        pause();
-    return NULL;
+    int type;
+    socklen_t bytes = sizeof type;
+    if (getsockopt(FIRST_FD, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_STREAM)
+        return 2; /* a person started it */
+    settle_signals();
+    struct build build = {0};
+    (void)dl_iterate_phdr(read_build, &build);
+    if (!settle(FIRST_FD) || !ts_channel_write(FIRST_FD, &build, sizeof build))
+        return 1;
+    serve_requests();
+    return 0;
 }
 
-/* Starts the server where the program did not begin with it, from a thread of its own that takes no
- * signals. The caller holds the lock. False with errno. */
-static bool start_server(void)
+/* A process that ignores SIGCHLD, or waits for children that it does not know, takes away what a
+ * child leaves. Its number may then be another process's, which must not be killed. */
+void ts_sandbox_kill(pid_t pid)
 {
-    struct keeper keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    pthread_t thread;
-    if (server.socket >= 0 && server.program == getpid())
-        return true;
-    keeper.error = ts_thread_start(&thread, keep_server, &keeper);
-    if (keeper.error == 0)
-        pthread_detach(thread);
-    pthread_mutex_lock(&keeper.lock);
-    while (keeper.error == 0 && !keeper.tried)
-        pthread_cond_wait(&keeper.changed, &keeper.lock);
-    pthread_mutex_unlock(&keeper.lock);
-    errno = keeper.error;
-    return keeper.error == 0;
+    siginfo_t end;
+    if (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0)
+        kill(pid, SIGKILL);
 }
 
-bool ts_sandbox_begin(void)
+static void reap(pid_t pid)
 {
-    pthread_mutex_lock(&server_lock);
-    const bool started = fork_server();
-    const int error = errno;
-    pthread_mutex_unlock(&server_lock);
-    errno = error;
-    return started;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
 }
 
 /* The caller holds the lock. */
@@ -233,34 +256,190 @@ static void end_server(void)
 {
     close(server.socket);
     server.socket = -1;
-    kill(server.pid, SIGKILL);
-    while (waitpid(server.pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    ts_sandbox_kill(server.pid);
+    reap(server.pid);
+}
+
+/* Returns true where this process has a server. The caller holds the lock. */
+static bool has_server(void)
+{
+    if (server.socket >= 0 && server.caller == getpid())
+        return true;
+    if (server.socket >= 0)
+        close(server.socket); /* the parent's, inherited by a fork */
+    server.socket = -1;
+    return false;
+}
+
+/* Forks the server from this thread; the server's children end when this thread does. The caller
+ * holds the lock. */
+static bool fork_server(void)
+{
+    int ends[2];
+    if (has_server())
+        return true;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    const pid_t caller = getpid(), pid = fork();
+    if (pid == 0)
+        serve_program(ends[1], caller);
+    const int error = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        errno = error;
+        return false;
+    }
+    server.caller = caller;
+    server.pid = pid;
+    server.socket = ends[0];
+    return true;
+}
+
+/* Finds the server's program from the file that holds this function: a library of a prefix, a
+ * program of one, or one of the two in a build folder. */
+static bool find_program(char path[PATH_MAX])
+{
+    static const char *const places[] = {TS_SANDBOX_PLACE, "../libexec/tomostage/sandbox",
+                                         "libexec/tomostage/sandbox"};
+    char file[PATH_MAX];
+    Dl_info info;
+    if (!dladdr((void *)find_program, &info) || !info.dli_fname || info.dli_fname[0] != '/' ||
+        !realpath(info.dli_fname, file)) { /* the program itself may be named without its folder */
+        const ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);
+        file[n < 0 ? 0 : n] = '\0';
+    }
+    char *end = strrchr(file, '/');
+    if (!end)
+        return false;
+    *end = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if ((size_t)snprintf(path, PATH_MAX, "%s/%s", file, places[i]) < PATH_MAX &&
+            access(path, X_OK) == 0)
+            return true;
+    return false;
+}
+
+/* Starts `path` with the socket as descriptor 3 and nothing else of this process but its
+ * environment and current folder. Returns 0 or an errno. */
+static int spawn(const char *path, int socket, pid_t *pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t all;
+    char *const arguments[] = {(char *)"tomostage-sandbox", NULL};
+    sigfillset(&all); /* until the server has settled what it ignores */
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    int error = posix_spawn_file_actions_adddup2(&files, socket, FIRST_FD);
+    if (!error)
+        error = posix_spawn_file_actions_addclosefrom_np(&files, FIRST_FD + 1);
+    posix_spawnattr_setsigmask(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    if (!error)
+        error = posix_spawn(pid, path, &files, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+/* Reads what the server says first: of which library it is. */
+static bool is_same_build(const char *path)
+{
+    struct build here = {0}, there = {0};
+    struct pollfd answer = {.fd = server.socket, .events = POLLIN};
+    if (dl_iterate_phdr(read_build, &here) && poll(&answer, 1, READY_MS) > 0 &&
+        ts_channel_read(server.socket, &there, sizeof there) &&
+        memcmp(&here, &there, sizeof here) == 0)
+        return true;
+    snprintf(server.trouble, sizeof server.trouble,
+             "%s is not the program of this library, or cannot run", path);
+    return false;
+}
+
+/* Starts the server as a program. Returns 0 or an errno. The caller holds the lock. */
+static int spawn_server(void)
+{
+    char found[PATH_MAX];
+    const char *path = server.program;
+    int ends[2], error = ENOENT;
+    if (has_server())
+        return 0;
+    if (!path && !find_program(found)) {
+        snprintf(server.trouble, sizeof server.trouble,
+                 "the library's program for the sandbox, libexec/tomostage/sandbox, is missing");
+        return error;
+    }
+    path = path ? path : found;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return errno;
+    error = spawn(path, ends[1], &server.pid);
+    close(ends[1]);
+    if (error) {
+        close(ends[0]);
+        snprintf(server.trouble, sizeof server.trouble, "%s: %s", path, strerror(error));
+        return error;
+    }
+    server.caller = getpid();
+    server.socket = ends[0];
+    if (is_same_build(path))
+        return 0;
+    end_server();
+    return ELIBBAD;
+}
+
+bool ts_sandbox_begin(void)
+{
+    pthread_mutex_lock(&server_lock);
+    const bool started = fork_server();
+    const int error = errno;
+    server.began = true;
+    pthread_mutex_unlock(&server_lock);
+    errno = error;
+    return started;
+}
+
+bool ts_sandbox_began(void)
+{
+    pthread_mutex_lock(&server_lock);
+    const bool began = server.began;
+    pthread_mutex_unlock(&server_lock);
+    return began;
 }
 
 void ts_sandbox_finish(void)
 {
     pthread_mutex_lock(&server_lock);
-    if (server.socket >= 0 && server.program == getpid())
+    if (has_server())
         end_server();
     pthread_mutex_unlock(&server_lock);
 }
 
-/* ---- the program ----------------------------------------------------------------------------- */
+void ts_sandbox_set_program(const char *path)
+{
+    pthread_mutex_lock(&server_lock);
+    server.program = path;
+    pthread_mutex_unlock(&server_lock);
+}
+
+/* ---- the caller ------------------------------------------------------------------------------ */
 
 /* Sends one request and waits for its reply. 0 or an errno; *lost: the server is gone or of no use.
  * The caller holds the lock. */
 static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid, bool *lost)
 {
     struct reply reply;
-    if (!start_server())
-        return errno;
+    *server.trouble = '\0';
+    const int error = spawn_server();
+    *lost = false;
+    if (error)
+        return error;
     *lost = !ts_channel_send(server.socket, request, sizeof *request, fds, n_fds) ||
             !ts_channel_read(server.socket, &reply, sizeof reply);
     if (*lost) {
-        const int error = errno ? errno : EPIPE;
+        const int end = errno ? errno : EPIPE;
         end_server();
-        return error;
+        return end;
     }
     *pid = reply.pid;
     return reply.pid > 0 ? 0 : reply.error;
@@ -270,15 +449,18 @@ static int ask(const struct request *request, const int *fds, int n_fds, pid_t *
 static int launch(const struct request *request, const int *fds, int n_fds,
                   struct sandbox_child *child, bool *lost)
 {
-    int ends[2], handed[SANDBOX_FDS + 1];
+    int ends[2], handed[CHANNEL_FDS];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return errno;
-    handed[0] = ends[1];
+    handed[0] = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    handed[1] = ends[1];
     for (int i = 0; i < n_fds; i++)
-        handed[i + 1] = fds[i];
+        handed[i + 2] = fds[i];
     pthread_mutex_lock(&server_lock);
-    const int error = ask(request, handed, n_fds + 1, &child->pid, lost);
+    const int error = handed[0] < 0 ? errno : ask(request, handed, n_fds + 2, &child->pid, lost);
     pthread_mutex_unlock(&server_lock);
+    if (handed[0] >= 0)
+        close(handed[0]);
     close(ends[1]);
     if (error) {
         close(ends[0]);
@@ -300,9 +482,8 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
     struct request *request = calloc(1, sizeof *request);
     if (!request)
         return ENOMEM;
-    request->kind = kind;
+    request->kind = ts_sandbox_number(kind);
     request->limits = *limits;
-    request->program = getpid();
     request->setup_bytes = setup_bytes;
     if (setup_bytes > 0)
         memcpy(request->setup, setup, setup_bytes);
@@ -311,6 +492,13 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
         error = launch(request, fds, n_fds, child, &lost);
     free(request);
     return error;
+}
+
+void ts_sandbox_reason(int error, char *reason, size_t size)
+{
+    pthread_mutex_lock(&server_lock);
+    snprintf(reason, size, "%s", *server.trouble ? server.trouble : strerror(error));
+    pthread_mutex_unlock(&server_lock);
 }
 
 enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error,
@@ -344,22 +532,20 @@ enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
                                 size_t setup_bytes, const int *fds, int n_fds,
                                 struct sandbox_child *child, struct ts_diag *diag)
 {
-    char reason[SANDBOX_TEXT_MAX] = "";
+    char reason[PATH_MAX + SANDBOX_TEXT_MAX] = "", what[SANDBOX_TEXT_MAX];
     const int error = ts_sandbox_launch(kind, limits, setup, setup_bytes, fds, n_fds, child);
-    if (!error && ts_sandbox_ready(child, true, reason, sizeof reason) == SANDBOX_READY)
+    if (error)
+        ts_sandbox_reason(error, reason, sizeof reason);
+    else if (ts_sandbox_ready(child, true, reason, sizeof reason) == SANDBOX_READY)
         return TS_OK;
-    char what[SANDBOX_TEXT_MAX];
     ts_sandbox_end(child, what, sizeof what);
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "worker-not-started"},
                          "the process for the %s could not be started: %s%s", kind->name,
-                         error     ? strerror(error)
-                         : *reason ? reason
-                                   : "it ",
-                         error || *reason ? "" : what);
+                         *reason ? reason : "it ", *reason ? "" : what);
 }
 
 /* A child that ends closes its channel a little before it can be waited for. One that closed it and
- * lives on is given up after END_MS. */
+ * lives on is given up after END_MS. *end stays empty where somebody else has waited for it. */
 static bool has_ended(const struct sandbox_child *child, siginfo_t *end)
 {
     char byte;
@@ -367,8 +553,8 @@ static bool has_ended(const struct sandbox_child *child, siginfo_t *end)
         child->channel >= 0 && recv(child->channel, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
     for (int i = 0; i < END_MS; i++) {
         *end = (siginfo_t){0};
-        if (waitid(P_PID, (id_t)child->pid, end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            end->si_pid != 0)
+        const int found = waitid(P_PID, (id_t)child->pid, end, WEXITED | WNOHANG | WNOWAIT);
+        if (end->si_pid != 0 || (found != 0 && errno == ECHILD))
             return true;
         if (!closed)
             return false;
@@ -381,10 +567,12 @@ int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size)
 {
     char text[SANDBOX_TEXT_MAX] = "was killed";
     siginfo_t end;
-    int signal_number = 0, status;
+    int signal_number = 0;
     if (child->pid > 0) {
         if (!has_ended(child, &end))
             kill(child->pid, SIGKILL);
+        else if (end.si_pid == 0)
+            snprintf(text, sizeof text, "ended, and another part of this program took its status");
         else if (end.si_code == CLD_EXITED)
             snprintf(text, sizeof text, "ended with status %d", end.si_status);
         else
@@ -392,8 +580,7 @@ int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size)
         if (signal_number)
             snprintf(text, sizeof text, "was killed by signal %d (%s)", signal_number,
                      sigdescr_np(signal_number));
-        while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-            ;
+        reap(child->pid);
     }
     if (child->channel >= 0)
         close(child->channel);

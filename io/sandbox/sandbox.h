@@ -2,12 +2,15 @@
  *
  * Sandboxed processes handle untrusted bytes: decoders of DICOM frames, readers of HDF5 files.
  *
- * One fork server makes them all. It is forked first in main(), before threads, CUDA or anything
- * else that must not be forked, so that a child inherits no data, no descriptor and no lock of the
- * program. A child gets bytes and open descriptors, prepares what it needs from files
- * (dictionaries), and is then locked: seccomp lets it read and write what it holds and use memory,
- * and kills it for anything else; Landlock denies the file system and the network a second time;
- * limits bound its addresses and its processor time. It can open, start and signal nothing.
+ * One fork server makes them all, and never holds data, descriptors, threads or locks of the
+ * process that it serves. The program forks it first in main(). A process that only uses the
+ * library starts it as a program of its own, libexec/tomostage/sandbox, by posix_spawn(): that is
+ * safe beside threads and CUDA contexts, and copies nothing.
+ *
+ * A child gets bytes and open descriptors, prepares what it needs from files (dictionaries), and is
+ * then locked: seccomp lets it read and write what it holds and use memory, and kills it for
+ * anything else; Landlock denies the file system and the network a second time; limits bound its
+ * addresses and its processor time. It can open, start and signal nothing.
  *
  * Builds with sanitizers and runs under valgrind are not filtered, because those tools need the
  * calls that the filter forbids; ts_sandbox_state reports it.
@@ -15,21 +18,21 @@
 #ifndef IO_SANDBOX_SANDBOX_H
 #define IO_SANDBOX_SANDBOX_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/diag.h"
 #include "io/sandbox/channel.h"
 #include "io/sandbox/sandbox_lock.h"
 
-enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
+enum { SANDBOX_FDS = CHANNEL_FDS - 2, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
 /* The hint for children that were ended from outside, twice, and for want of memory. */
 #define CHILD_KILLED_HINT                                                                          \
     "the input may be sound: end other programs or raise the limit of memory (ulimit -v, the "     \
     "job's), and run again"
 
-/* A kind of child is the functions that it runs. Objects of this type are static, so that their
- * addresses hold in every process. */
+/* A kind of child is the functions that it runs. */
 struct sandbox_kind {
     const char *name; /* for messages: "HDF5 reader" */
     /* Runs in the child before it is locked, and loads what lies in files. False with the reason in
@@ -40,15 +43,35 @@ struct sandbox_kind {
     void (*serve)(int channel, const void *setup, size_t bytes, const int *fds, int n_fds);
 };
 
+/* Kinds, and what else a message to a child names, are functions and static objects of the library.
+ * Their distance from this one is the same in every process that has loaded the same library. */
+extern const char ts_sandbox_origin;
+static inline intptr_t ts_sandbox_number(const void *object)
+{
+    return (intptr_t)object - (intptr_t)&ts_sandbox_origin;
+}
+static inline void *ts_sandbox_object(intptr_t number)
+{
+    return (void *)((intptr_t)&ts_sandbox_origin + number);
+}
+
 struct sandbox_child {
     pid_t pid;   /* 0: none */
     int channel; /* -1: none */
 };
 
 /* Forks the server. A program calls this first in main(), from the thread that lives as long as it
- * does. Where nobody called it, the first child has a thread of its own fork the server. False with
- * errno where it cannot be forked. */
+ * does. If nobody called it, the first child starts the server as a program. False with errno where
+ * it cannot be forked. */
 bool ts_sandbox_begin(void);
+/* Returns true in a process that began with ts_sandbox_begin: it is a program of this project,
+ * which may fork. */
+bool ts_sandbox_began(void);
+/* Is the server that was started as a program: it answers on the socket that is descriptor 3 until
+ * that ends, and returns the program's exit code. */
+TS_PUBLIC int ts_sandbox_serve(void);
+/* Says where the server's program is; NULL: beside the library. The text must last. */
+void ts_sandbox_set_program(const char *path);
 /* Ends the server and waits for it, so that the program leaves no process behind. Its children have
  * ended before. */
 void ts_sandbox_finish(void);
@@ -61,12 +84,14 @@ enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
                                 const struct sandbox_limits *limits, const void *setup,
                                 size_t setup_bytes, const int *fds, int n_fds,
                                 struct sandbox_child *child, struct ts_diag *diag);
-/* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno.
+/* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno,
+ * which ts_sandbox_reason explains.
  * The first message on the channel states whether the child is locked and ready: ts_sandbox_ready
  * waits for it, or only looks. */
 int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
                       const void *setup, size_t setup_bytes, const int *fds, int n_fds,
                       struct sandbox_child *child);
+void ts_sandbox_reason(int error, char *reason, size_t size);
 enum sandbox_readiness {
     SANDBOX_READY,
     SANDBOX_PENDING, /* it has not reported yet; only where the caller does not wait */
@@ -79,6 +104,8 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
  * had ended by itself: "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or
  * "was killed" where it had not. Returns the signal that ended it by itself, or 0. */
 int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size);
+/* Kills a child that may have ended. */
+void ts_sandbox_kill(pid_t pid);
 /* Returns true where a signal that ended a child is none that a child's own code or limits cause: a
  * person or the kernel sent it, such as SIGKILL when memory is out. */
 bool ts_sandbox_from_outside(int signal_number);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum { TICK_MS = 100, OLD_JOBS = 2, LIFE_JOBS = OLD_JOBS + WORKER_QUEUE_MAX };
 /* The setup that a worker's sandbox carries. Its one descriptor is the shared memory, where there
  * is any. */
 struct worker_start {
-    const struct worker_kind *kind;
+    intptr_t kind; /* ts_sandbox_number of it */
     size_t memory_bytes, bytes;
     unsigned char setup[WORKER_SETUP_MAX];
 };
@@ -55,9 +56,9 @@ void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, con
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     const struct worker_start *start = setup;
+    const struct worker_kind *kind = ts_sandbox_object(start->kind);
     (void)bytes;
-    return !start->kind->prepare ||
-           start->kind->prepare(start->setup, start->bytes, error, error_bytes);
+    return !kind->prepare || kind->prepare(start->setup, start->bytes, error, error_bytes);
 }
 
 static bool answer_next(const struct worker_kind *kind, void *state, int channel)
@@ -75,18 +76,19 @@ static bool answer_next(const struct worker_kind *kind, void *state, int channel
 static void serve(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
 {
     const struct worker_start *start = setup;
+    const struct worker_kind *kind = ts_sandbox_object(start->kind);
     struct worker_message message = {.number = UINT64_MAX};
     void *memory = NULL;
     (void)bytes;
     if (n_fds > 0)
         memory = mmap(NULL, start->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-    void *state = memory == MAP_FAILED ? NULL : start->kind->begin(start->setup, memory);
+    void *state = memory == MAP_FAILED ? NULL : kind->begin(start->setup, memory);
     if (!state) {
         snprintf((char *)message.payload, sizeof message.payload, "it has no memory to begin with");
         (void)ts_channel_write(channel, &message, sizeof message);
         return;
     }
-    while (answer_next(start->kind, state, channel))
+    while (answer_next(kind, state, channel))
         ;
 }
 
@@ -125,8 +127,7 @@ static void end_all(struct worker_pool *pool)
 {
     for (int i = 0; i < pool->n_workers; i++)
         if (pool->workers[i].child.pid > 0)
-            kill(pool->workers[i].child.pid,
-                 SIGKILL); /* all at once, then one after the other is reaped */
+            ts_sandbox_kill(pool->workers[i].child.pid); /* all at once, then each is reaped */
     for (int i = 0; i < pool->n_workers; i++)
         ts_sandbox_end(&pool->workers[i].child, NULL, 0);
 }
@@ -176,18 +177,21 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
     pool->job_seconds = setup->job_seconds;
     pool->limits = (struct sandbox_limits){setup->address_bytes + setup->memory_bytes,
                                            LIFE_JOBS * setup->job_seconds};
-    pool->start = (struct worker_start){
-        .kind = setup->kind, .memory_bytes = setup->memory_bytes, .bytes = setup->setup_bytes};
+    pool->start = (struct worker_start){.kind = ts_sandbox_number(setup->kind),
+                                        .memory_bytes = setup->memory_bytes,
+                                        .bytes = setup->setup_bytes};
     if (setup->setup_bytes > 0)
         memcpy(pool->start.setup, setup->setup, setup->setup_bytes);
     int error = 0;
     while (error == 0 && pool->n_workers < setup->n_workers)
         error = start_worker(pool);
     if (error) {
+        char reason[PATH_MAX + SANDBOX_TEXT_MAX];
         struct diag_site site = {.code = "worker-not-started"};
+        ts_sandbox_reason(error, reason, sizeof reason);
         ts_diag_error(diag, TS_RUN_FAILED, &site,
                       "worker process %d of %d could not be started: %s", pool->n_workers,
-                      setup->n_workers, strerror(error));
+                      setup->n_workers, reason);
         ts_workers_destroy(pool);
         return TS_RUN_FAILED;
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/omp_wait.h"
+#include "io/sandbox/sandbox.h"
 #include "lab/bench/bench.h"
 #include "stages/engine/driver.h"
 
@@ -151,6 +152,7 @@ static const struct command *const commands[] = {
 int main(int argc, char **argv)
 {
     ts_omp_wait_asleep(argv);
+    (void)ts_sandbox_begin();
     ts_command_json_find(argc, argv);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i]->name))

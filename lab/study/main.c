@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/omp_wait.h"
+#include "io/sandbox/sandbox.h"
 #include "lab/cuda/fan_in_study.h"
 #include "lab/study/study.h"
 #ifdef TS_HAVE_EGL
@@ -15,6 +16,7 @@
 int main(int argc, char **argv)
 {
     ts_omp_wait_asleep(argv);
+    (void)ts_sandbox_begin();
     ts_command_json_find(argc, argv);
 #ifdef TS_HAVE_CUDA
     ts_study_use_peer(&ts_peer_cub_reductions);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/sandbox/sandbox.h"
+
 /* Parses "0,2" or "all". */
 static bool parse_numbers(const char *text, struct device_choice *choice)
 {
@@ -77,6 +79,8 @@ enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int
     *found = (struct cuda_devices){0};
     *index = wanted;
     enum ts_status status = ts_device_choice_built(diag);
+    if (!ts_sandbox_began()) /* the driver is asked in a thread: nobody forks a caller's process */
+        ts_cuda_start();
     if (status == TS_OK)
         status = ts_cuda_query(found, diag);
     if (status != TS_OK)

@@ -189,6 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static uint8_t pixels[FILE_BYTES];
     static char path[FUZZ_PATH];
     record.folder = getenv("FUZZ_RECORD");
+    if (record.folder && !ts_sandbox_begin())
+        abort();
     if (record.folder) {
         fuzz_write("fuzz.h5", data, bytes, path);
         record_answers(path);

@@ -51,6 +51,20 @@ for example in "$folder/with-pkg-config" "$folder/build/example"; do
     if "$example" "$folder/missing.yaml" 2>"$folder/log"; then fail "$example does not refuse a missing chain"; fi
     grep -q 'missing.yaml' "$folder/log" || fail "$example says: $(cat "$folder/log")"
 done
+# The library starts the program of the sandbox that lies beside it, and without it says what is missing: for files that
+# need it. Uncompressed DICOM slices do not.
+env -u LD_LIBRARY_PATH "$folder/usr/bin/tomostage" phantom head --size 16 --slices 2 -o "$folder/study" >"$folder/log"
+for input in 'dicom: study' 'result: slices.h5'; do
+    printf 'tomostage: 2\ninput: {%s}\nstages: [box: {radius: 1}]\noutput: {hdf5: %s}\n' "$input" \
+        "$([ "$input" = 'dicom: study' ] && echo slices.h5 || echo again.h5)" >"$folder/${input%%:*}.yaml"
+done
+run_example() { "$folder/with-pkg-config" "$folder/$1.yaml" >"$folder/log" 2>&1; }
+mv "$folder/usr/libexec" "$folder/usr/hidden"
+run_example dicom || fail "the example needs a sandbox for uncompressed slices: $(cat "$folder/log")"
+if run_example result; then fail "the example reads HDF5 without a sandbox"; fi
+grep -q 'libexec/tomostage/sandbox, is missing' "$folder/log" || fail "without a sandbox the example says: $(cat "$folder/log")"
+mv "$folder/usr/hidden" "$folder/usr/libexec"
+run_example result || fail "the example does not read HDF5: $(cat "$folder/log")"
 
 # Only what the public header declares is visible, or is not of the private version. A declaration may be wrapped.
 nm -D --defined-only --with-symbol-versions "$library" | awk '$2 ~ /[TDBR]/ && $3 !~ /@TOMOSTAGE_PRIVATE/ {sub("@.*", "", $3); print $3}' |

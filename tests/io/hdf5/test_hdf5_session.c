@@ -23,7 +23,14 @@
 #include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
-TestSuite(hdf5_session, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
+/* A server that was forked knows the tasks of this file. */
+static void begin(void)
+{
+    cr_assert(ts_sandbox_begin());
+    ts_scan_file_begin();
+}
+
+TestSuite(hdf5_session, .init = begin, .fini = ts_scan_file_end);
 
 /* ---- tasks that end badly -------------------------------------------------------------------- */
 

@@ -151,6 +151,14 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
     (void)ts_channel_write(channel, &worked, 1);
 }
 
+/* A server that was forked knows the kinds of this file. */
+static void begin_server(void)
+{
+    cr_assert(ts_sandbox_begin());
+}
+
+TestSuite(sandbox, .init = begin_server);
+
 static const struct sandbox_kind probing = {.name = "probe", .serve = serve};
 static const struct sandbox_limits limits = {.address_bytes = (size_t)64 << 20, .cpu_seconds = 5};
 
@@ -426,6 +434,7 @@ Test(sandbox, a_limit_from_outside_is_told_from_its_own)
             const rlim_t bytes = pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)64 << 20);
             ts_sandbox_finish(); /* the next server is started with the limit */
             cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}), 0);
+            begin_server();
         }
         cr_assert_eq(
             ts_sandbox_start(&hoarding, outside ? &wide : &limits, NULL, 0, NULL, 0, &child, diag),

@@ -173,6 +173,14 @@ static struct worker_pool *create(const struct worker_setup *setup)
     return pool;
 }
 
+/* A server that was forked knows the kinds of this file. */
+static void begin_server(void)
+{
+    cr_assert(ts_sandbox_begin());
+}
+
+TestSuite(workers, .init = begin_server);
+
 static bool is_gone(pid_t pid)
 {
     return kill(pid, 0) != 0 && errno == ESRCH;
