@@ -434,8 +434,11 @@ static enum tiff_order order_of(const struct param_set *set)
         return TIFF_ORDER_EVEN;
     if (params->frames != FRAMES_PROJECTIONS)
         return TIFF_ORDER_NONE;
-    return ts_param_given(set, "angles") || ts_param_given(set, "angles_file") ? TIFF_ORDER_LISTED
-                                                                               : TIFF_ORDER_EVEN;
+    if (ts_param_given(set, "angles") || ts_param_given(set, "angles_file"))
+        return TIFF_ORDER_LISTED;
+    return ts_param_given(set, "angle_start") && ts_param_given(set, "angle_stop")
+               ? TIFF_ORDER_RANGE
+               : TIFF_ORDER_EVEN;
 }
 
 static enum ts_status open_tiff(const struct param_set *set, struct source **out,
@@ -457,6 +460,9 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.pick = params->pick.values;
     source->pages.n_pick = params->pick.rows * params->pick.columns;
     source->pages.order = order_of(set);
+    source->pages.range[0] = ts_tiff_degrees(params, params->angle_start);
+    source->pages.range[1] = ts_tiff_degrees(params, params->angle_stop);
+    source->pages.endpoint = params->endpoint;
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status =
         source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);

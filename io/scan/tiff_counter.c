@@ -3,7 +3,8 @@
  * In p_<angle>_<counter> the angles of a golden or interlaced scan do not rise with the counter. A
  * list of angles is in the order in which views were taken, so that the counter gives it. Even
  * angles and slices have the order of places: there a counter and an even number that disagree may
- * each be meant, but not if one is the other backwards.
+ * each be meant, but not if one is the other backwards, or one has the angles of the range that the
+ * chain gives.
  */
 #include "io/scan/tiff_counter.h"
 
@@ -20,6 +21,7 @@ enum { LONGEST_STAMP = 14 }; /* digits of a date with a time of day */
 struct run {
     const double *values;
     enum tiff_steps steps;
+    bool angles, falls; /* those of the chain's range; they are to fall */
 };
 
 struct place {
@@ -88,30 +90,48 @@ static int list_runs(const struct tiff_pages *pages, struct arena *arena, struct
         double *values = ts_arena_alloc(arena, bytes);
         if (!values || !scratch)
             return -1;
+        bool angles = false;
         const enum tiff_steps steps = stamped
                                           ? (c == stamp.first ? read_stamps(pages, values, places)
                                                               : TIFF_STEPS_NONE)
-                                          : ts_tiff_read_steps(pages, c, values, scratch),
+                                          : ts_tiff_read_steps(pages, c, values, scratch, &angles),
                               least = stamp.n > 0 && c == stamp.first + stamp.n ? TIFF_STEPS_ONE
                                                                                 : TIFF_STEPS_UNEVEN;
         if (steps >= least)
-            runs[n++] = (struct run){values, steps};
+            runs[n++] = (struct run){values, steps, angles, false};
     }
     return n;
+}
+
+/* Returns the only run that has the angles of the chain's range, in the order of these; NULL: there
+ * is none. */
+static const struct run *find_angles(struct run *runs, int n, const struct tiff_pages *pages)
+{
+    struct run *found = NULL;
+    for (int k = 0; k < n; k++) {
+        if (runs[k].angles && found)
+            return NULL;
+        found = runs[k].angles ? &runs[k] : found;
+    }
+    if (found)
+        found->falls = pages->range[1] < pages->range[0];
+    return found;
 }
 
 /* Returns the run that gives the order: the one of the surest steps, or, where places are even, the
  * first that is even. NULL: the order stays. Sets *doubtful where another run may be meant as
  * well. */
-static const struct run *choose(const struct run *runs, int n, const struct tiff_pages *pages,
+static const struct run *choose(struct run *runs, int n, const struct tiff_pages *pages,
                                 struct place *scratch, bool *doubtful)
 {
     const bool listed = pages->order == TIFF_ORDER_LISTED;
     enum tiff_steps least = TIFF_STEPS_GAP;
-    const struct run *chosen = NULL;
+    const struct run *chosen = n > 1 ? find_angles(runs, n, pages) : NULL;
+    *doubtful = false;
+    if (chosen)
+        return chosen;
     for (int k = 0; k < n && listed; k++)
         least = runs[k].steps > least ? runs[k].steps : least;
-    *doubtful = false;
     for (int k = 0; k < n; k++) {
         if (runs[k].steps < least)
             continue;
@@ -127,10 +147,11 @@ static const struct run *choose(const struct run *runs, int n, const struct tiff
     return n == 1 && !(listed && runs[0].steps == TIFF_STEPS_ONE) ? NULL : chosen;
 }
 
-static bool is_rising(const struct run *run, int64_t n)
+static bool is_in_order(const struct run *run, int64_t n)
 {
+    const int sign = run->falls ? -1 : 1;
     for (int64_t i = 1; i < n; i++)
-        if (run->values[i] <= run->values[i - 1])
+        if (sign * (run->values[i] - run->values[i - 1]) <= 0)
             return false;
     return true;
 }
@@ -142,6 +163,11 @@ static enum ts_status refuse(const struct tiff_pages *pages, const char *folder,
                   "%s: several numbers run in names such as %s, and the order of the files depends "
                   "on which of them counts",
                   folder, ts_base_name(pages->files[0].path));
+    if (pages->order == TIFF_ORDER_RANGE)
+        return ts_diag_hint(
+            diag, "angle_start and angle_stop decide if they are the angles of one of these "
+                  "numbers; angles_file lists those of the views in the order of the "
+                  "other; " TIFF_ORDER_HINT);
     return ts_diag_hint(diag, TIFF_ORDER_HINT);
 }
 
@@ -154,15 +180,15 @@ static enum ts_status take_run(struct tiff_pages *pages, const char *folder, con
     if (!before)
         return ts_diag_no_memory(diag, n * sizeof *before);
     for (size_t i = 0; i < n; i++)
-        scratch[i] = (struct place){run->values[i], (int64_t)i};
+        scratch[i] = (struct place){(run->falls ? -1 : 1) * run->values[i], (int64_t)i};
     qsort(scratch, n, sizeof *scratch, compare_places);
     for (size_t i = 0; i < n; i++)
         pages->files[i] = before[scratch[i].file];
     ts_diag_note(diag, TIFF_SITE(pages, "tiff-order"),
                  "the files of %s are read in the order of the number in their names that counts, "
                  "%.15g to %.15g: %s first, %s last",
-                 folder, scratch[0].value, scratch[n - 1].value, ts_base_name(pages->files[0].path),
-                 ts_base_name(pages->files[n - 1].path));
+                 folder, run->values[scratch[0].file], run->values[scratch[n - 1].file],
+                 ts_base_name(pages->files[0].path), ts_base_name(pages->files[n - 1].path));
     return TS_OK;
 }
 
@@ -198,7 +224,7 @@ enum ts_status ts_tiff_sort_counted(struct tiff_pages *pages, int64_t first, con
     const struct run *run = n > 0 ? choose(runs, n, &part, scratch, &doubtful) : NULL;
     if (doubtful)
         status = refuse(&part, folder, diag);
-    else if (run && !is_rising(run, part.n_files))
+    else if (run && !is_in_order(run, part.n_files))
         *counted = (status = take_run(&part, folder, run, scratch, diag)) == TS_OK;
     if (arena)
         ts_arena_destroy(arena);

@@ -17,7 +17,8 @@ enum { TIFF_MAX_PAGES = 65535 };
 
 /* What the order of the files means. */
 enum tiff_order {
-    TIFF_ORDER_EVEN,   /* a place or an even angle */
+    TIFF_ORDER_EVEN,   /* a place */
+    TIFF_ORDER_RANGE,  /* an even angle of the chain's range */
     TIFF_ORDER_LISTED, /* that of the angles in a list, which is the order in which they were
                         * taken */
     TIFF_ORDER_NONE    /* nothing */
@@ -43,6 +44,9 @@ struct tiff_pages {
     const double *pick;  /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
     enum tiff_order order;
+    double range[2]; /* TIFF_ORDER_RANGE: first angle, and the end, at which the last view is with
+                        `endpoint`; degrees */
+    bool endpoint;
     bool decimals; /* a point between digits in the names is one of a decimal number */
     bool skip;     /* leave those out; else they are refused */
     char names[TIFF_TEXT_BYTES]; /* the first that were ignored */

@@ -157,6 +157,36 @@ static enum spacing find_column_gap(const struct column *column, struct tiff_gap
     return exact == UNEVEN && column->unit > 0 ? find_rounded_gap(column, least, gap) : exact;
 }
 
+/* Returns true where rising numbers are the even angles of the chain's range, perhaps rounded to
+ * their last digit, or cut off there. */
+static bool are_angles(const struct tiff_pages *pages, const struct column *column)
+{
+    const int64_t n = column->n, n_steps = n - pages->endpoint;
+    if (pages->order != TIFF_ORDER_RANGE || n_steps < 1)
+        return false;
+    const double step = (pages->range[1] - pages->range[0]) / (double)n_steps,
+                 least = fmin(pages->range[0], pages->range[0] + step * (double)(n - 1)),
+                 slack = EVEN_STEP * fmax(fabs(step), column->unit);
+    for (int64_t i = 0; i < n; i++) {
+        const double off = column->values[i] - (least + fabs(step) * (double)i);
+        if (!(off < column->unit / 2 + slack && off > fmin(slack - column->unit, -slack)))
+            return false;
+    }
+    return true;
+}
+
+/* Angles in whole degrees, 1.2 of them apart, have steps of one and two. They look like a counter
+ * of which some are missing, but those would hardly lie so evenly if they are many. */
+static bool are_rounded_angles(const struct tiff_pages *pages, const struct column *column,
+                               double least)
+{
+    enum { MANY = 10 };
+    int64_t n_wide = 0;
+    for (int64_t i = 1; i < column->n; i++)
+        n_wide += column->values[i] - column->values[i - 1] > 1.5 * least;
+    return n_wide >= MANY && are_angles(pages, column);
+}
+
 /* What numbers of a kind, whole or decimal, say. */
 struct finding {
     bool even;
@@ -207,7 +237,9 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
             !read_column(pages, folders, c, &column) || !rises(&column))
             continue;
         struct finding *of = &found[column.decimal];
-        const enum spacing spacing = find_column_gap(&column, &here);
+        enum spacing spacing = find_column_gap(&column, &here);
+        if (spacing == GAP && are_rounded_angles(pages, &column, here.step))
+            spacing = EVEN;
         of->even |= spacing == EVEN;
         if (spacing == GAP && of->gap.file < 0) {
             of->gap = here;
@@ -220,10 +252,11 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
 }
 
 enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values,
-                                   double *scratch)
+                                   double *scratch, bool *angles)
 {
     struct column column = {.values = values, .n = pages->n_files};
     struct tiff_gap unused;
+    *angles = false;
     if (!read_column(pages, find_shared_folders(pages), c, &column))
         return TIFF_STEPS_NONE;
     memcpy(scratch, values, (size_t)column.n * sizeof *values);
@@ -232,6 +265,7 @@ enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double
     if (!rises(&column))
         return TIFF_STEPS_NONE;
     const enum spacing spacing = find_column_gap(&column, &unused);
+    *angles = are_angles(pages, &column);
     if (spacing != EVEN)
         return spacing == GAP ? TIFF_STEPS_GAP : TIFF_STEPS_UNEVEN;
     return !column.decimal && scratch[column.n - 1] - scratch[0] == (double)(column.n - 1)

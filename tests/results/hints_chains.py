@@ -200,6 +200,15 @@ def runs(folder):
         run("run", f"npy f4.npy slices={i} | tiff runs/v_{name}.tif", "--quiet", cwd=folder)
     carry(folder, f"tiff runs {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",
           f"tiff [runs/v_0_0.tif, runs/v_2_1.tif, runs/v_3_2.tif, runs/v_1_3.tif] {slices}", V[[0, 2, 3, 1]])
+    os.makedirs(f"{folder}/woven")
+    for i, name in enumerate(["0_0", "90_1", "45_2", "135_3"]):
+        run("run", f"npy f4.npy slices={i} | tiff woven/v_{name}.tif", "--quiet", cwd=folder)
+    yaml(folder, "woven.txt", "0\n90\n45\n135\n")
+    views = "tiff woven pages=views pixel_size=1 quantity=line_integral"
+    hint = "angle_start and angle_stop decide if they are the angles of one of these numbers; angles_file lists those of the views in the order of the other"
+    for after, order in (("angle_start=0 angle_stop=180", [0, 2, 1, 3]), ("angles_file=woven.txt", [0, 1, 2, 3])):
+        carry(folder, f"{views} angle_start=0 angle_stop=360 | save name=same", hint, f"{views} {after} | save name=same", V[order].transpose(1, 0, 2),
+              again=True)  # as a note
     np.save(f"{folder}/half.npy", V / 2)
     np.save(f"{folder}/two.npy", np.stack([V, V + 300]))
     carry(folder, "npy two.npy | input m npy two.npy | crop mask=m", "take: N reads one volume, 0 to 1",

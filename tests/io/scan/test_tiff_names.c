@@ -4,6 +4,7 @@
  * patterns and lists that say so.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,6 +377,99 @@ Test(tiff_names, of_several_numbers_that_run_the_counter_gives_the_order)
             struct source *flats =
                 ts_tiff_opened("pages: views, pixel_size: 0.5, frames: flats", path);
             flats->ops->close(flats);
+        }
+        end();
+    }
+    begin();
+}
+
+/* The range that the chain gives says which of the numbers is the angle. */
+Test(tiff_names, of_several_numbers_that_run_the_angles_of_the_range_give_the_order)
+{
+    static const struct {
+        const char *names[8], *range;
+        const int *order; /* NULL: refused */
+    } rows[] = {
+        {{"s_000_000", "s_030_003", "s_060_001", "s_090_004", "s_120_002", "s_150_005"},
+         "angle_start: 0, angle_stop: 180",
+         kept},
+        {{"s_-75_000", "s_-45_003", "s_-15_001", "s_15_004", "s_45_002", "s_75_005"},
+         "angle_start: -75, angle_stop: 75, endpoint: true",
+         kept},
+        {{"s_000_10", "s_026_13", "s_051_11", "s_077_14", "s_103_12", "s_129_15", "s_154_16"},
+         "angle_start: 0, angle_stop: 180",
+         kept},
+        {{"s_0.0_10", "s_25.7_13", "s_51.4_11", "s_77.1_14", "s_102.8_12", "s_128.5_15",
+          "s_154.2_16"}, /* cut off */
+         "angle_start: 0, angle_stop: 180deg",
+         kept},
+        {{"s_0_105", "s_30_104", "s_60_103", "s_90_102", "s_120_101", "s_150_100"},
+         "angle_start: 0, angle_stop: 180",
+         kept},
+        {{"s_0_100", "s_30_103", "s_60_101", "s_90_104", "s_120_102", "s_150_105"},
+         "angle_start: 150, angle_stop: -30",
+         turned},
+        {{"s_0001_150", "s_0002_120", "s_0003_90", "s_0004_60", "s_0005_30", "s_0006_0"},
+         "angle_start: 0, angle_stop: 180",
+         turned},
+        /* not these angles, one of them missing, or a number beside them that has them too */
+        {{"s_000_000", "s_030_003", "s_060_001", "s_090_004", "s_120_002", "s_150_005"},
+         "angle_start: 0, angle_stop: 360",
+         NULL},
+        {{"s_000_000", "s_030_003", "s_060_001", "s_120_002", "s_150_005"},
+         "angle_start: 0, angle_stop: 180",
+         NULL},
+        {{"s_0_0", "s_1_3", "s_2_1", "s_3_4", "s_4_2", "s_5_5"},
+         "angle_start: 0, angle_stop: 6",
+         NULL},
+    };
+    end();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char rest[200];
+        begin();
+        int n = 0;
+        for (; n < 8 && rows[i].names[n]; n++)
+            make_files(rows[i].names[n], 0, ".tif", 1, n);
+        snprintf(rest, sizeof rest, "pages: views, pixel_size: 0.5, %s", rows[i].range);
+        expect_order(rows[i].names[0], rest, rows[i].order, n);
+        end();
+    }
+    begin();
+}
+
+/* Angles of 1.2 degrees in whole degrees have steps of one and two, as a counter with gaps has. */
+Test(tiff_names, rounded_angles_of_the_range_have_no_gaps)
+{
+    static const struct {
+        double step, rounding; /* of what is written, in its last digit */
+        int n, digits, lost;   /* a file that is missing; 0: none */
+        const char *range;
+        bool taken;
+    } rows[] = {{1.2, 0.5, 60, 0, 0, "0, angle_stop: 72", true},
+                {1.45, 0, 60, 0, 0, "0, angle_stop: 87", true},
+                {0.12, 0.5, 60, 1, 0, "0, angle_stop: 7.2", true},
+                {1.2, 0.5, 61, 0, 0, "0, angle_stop: 72, endpoint: true", true},
+                {1.2, 0.5, 60, 0, 0, "0, angle_stop: 60", false},
+                {1, 0.5, 61, 0, 30, "0, angle_stop: 61", false},
+                {1.2, 0.5, 20, 0, 0, "0, angle_stop: 24", false}};
+    end();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double unit = rows[i].digits ? 0.1 : 1;
+        char rest[200], name[32];
+        begin();
+        for (int k = 0; k < rows[i].n; k++) {
+            snprintf(name, sizeof name, "p_%.*f", rows[i].digits,
+                     floor(k * rows[i].step / unit + rows[i].rounding + 1e-9) * unit);
+            if (k == 0 || k != rows[i].lost)
+                make_files(name, 0, ".tif", 1, k);
+        }
+        snprintf(rest, sizeof rest, "pages: views, pixel_size: 0.5, angle_start: %s",
+                 rows[i].range);
+        if (rows[i].taken) {
+            struct source *source = ts_tiff_opened(rest, path);
+            source->ops->close(source);
+        } else {
+            ts_tiff_refused(rest, path, "page-missing", "is missing between");
         }
         end();
     }
