@@ -42,31 +42,66 @@ void ts_dicom_join_zones(struct dicom_series *series)
             in_time, series->n_images);
 }
 
-void ts_dicom_warn_of_clocks(struct dicom_series *series)
+/* Returns true where Acquisition Times and Instance Numbers give the images at every position one
+ * order, and Acquisition DateTimes give some of them another one. */
+static bool is_outvoted(const struct dicom_series *series)
+{
+    struct dicom_image *const *images = series->images;
+    const double same = ts_dicom_same_position(images[0]);
+    bool against = false;
+    for (size_t i = 0; i < series->n_images; i++)
+        for (size_t j = i + 1;
+             j < series->n_images && images[j]->along_mm - images[j - 1]->along_mm <= same; j++) {
+            const double clock = remainder(images[j]->clock_s - images[i]->clock_s, DAY_S),
+                         number = images[j]->instance_number - images[i]->instance_number;
+            if (!(clock * number > 0))
+                return false;
+            against |= (images[j]->acquired_s - images[i]->acquired_s) * number < 0;
+        }
+    return against;
+}
+
+void ts_dicom_settle_clocks(struct dicom_series *series)
+{
+    const double first = series->images[0]->clock_s;
+    if (!is_outvoted(series))
+        return;
+    for (size_t i = 0; i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        image->acquired_s = first + remainder(image->clock_s - first, DAY_S);
+        image->clock_s = NAN;
+    }
+    ts_dicom_series_warn(series, "Acquisition DateTime contradicts Acquisition Time and Instance "
+                                 "Number, and is not used: the volumes stand on Acquisition Time");
+}
+
+bool ts_dicom_clocks_contradict(struct dicom_series *series)
 {
     const size_t slices = series->n_slices, n = series->n_volumes * slices;
     double most = 0;
-    bool falls = false, moves = false, count_down = false;
+    bool falls = false, moves = false, counts = true;
     for (size_t i = slices; i < n; i++) {
         const struct dicom_image *image = series->images[i], *before = series->images[i - slices];
         const double step = image->acquired_s - before->acquired_s,
                      clock = image->clock_s - before->clock_s;
         if (isnan(clock))
-            return;
+            return false;
         const double off = remainder(step - clock, DAY_S);
         most = fmax(most, fabs(off));
         falls |= step - off < 0;
         moves |= clock != 0;
-        count_down |= image->instance_number < before->instance_number;
+        counts &= image->instance_number > before->instance_number;
     }
     if (!moves || most <= SAME_STEP_S)
-        return;
-    if (falls && count_down)
-        ts_dicom_series_warn(series, "the volumes stand on Acquisition DateTime, which Acquisition "
-                                     "Time and Instance Number contradict: check which is right");
+        return false;
+    if (falls && counts)
+        ts_dicom_series_warn(series,
+                             "the times of the volumes are those of Acquisition DateTime, which "
+                             "Acquisition Time contradicts, and Instance Number does not");
     else
         ts_dicom_series_warn(series,
-                             "the times of the volumes are those of Acquisition DateTime, whose "
-                             "steps differ by up to %.6g s from those of Acquisition Time",
+                             "Acquisition DateTime and Acquisition Time contradict each other, and "
+                             "neither is used: their steps differ by up to %.6g s",
                              most);
+    return !(falls && counts);
 }

@@ -11,8 +11,11 @@
 /* Brings the times of acquisition of a series to one time zone. Where some times state a zone and
  * others have none, they do not compare: a warning says so, and the images have no times. */
 void ts_dicom_join_zones(struct dicom_series *series);
-/* Warns where the times of the volumes, which are in order, are Acquisition DateTimes that
- * Acquisition Times contradict. */
-void ts_dicom_warn_of_clocks(struct dicom_series *series);
+/* Gives images, which are in order along the normal, their Acquisition Times where Acquisition
+ * DateTimes contradict these and Instance Numbers too; a warning says so. */
+void ts_dicom_settle_clocks(struct dicom_series *series);
+/* Returns true where Acquisition DateTimes and Acquisition Times of the volumes, which are in
+ * order, contradict each other and nothing says which is right. A warning says what is used. */
+bool ts_dicom_clocks_contradict(struct dicom_series *series);
 
 #endif

@@ -80,17 +80,20 @@ static void place_times(struct dicom_series *series, double *values)
     const struct dicom_file *file = series->images[0]->file;
     struct ts_axis *axis = &series->volume_axis;
     bool against = false;
-    if (list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against))
-        ts_dicom_warn_of_clocks(series);
-    else if (!list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
-             !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
-             !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
+    const bool timed = list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against),
+               doubtful = timed && ts_dicom_clocks_contradict(series);
+    if ((!timed || doubtful) &&
+        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
+        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
+        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
         const char *why =
-            against ? "the times that the header states run against the order of the volumes"
-                    : "the header states no times";
+            against    ? "the times that the header states run against the order of the volumes"
+            : doubtful ? "the header states no other times"
+                       : "the header states no times";
         const bool resolution = file->temporal_resolution_ms > 0;
-        const double step =
-            resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
+        const double step = resolution ? file->temporal_resolution_ms / 1e3
+                            : doubtful ? 0 /* the volumes took longer by either clock */
+                                       : file->repetition_ms / 1e3;
         if (!(step > 0) && !against &&
             list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
             ts_dicom_series_warn(series,
@@ -769,6 +772,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
                                                         : TS_AXIS_TIME;
     rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);
+    ts_dicom_settle_clocks(series);
     items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;
     const size_t complete = find_order(series, &items, scratch);
     if (complete == 0) {

@@ -17,9 +17,10 @@ enum { VOLUMES = 3, PLACES = 2, IMAGES = VOLUMES * PLACES };
 /* What the volumes state, in the order of their Instance Numbers; NULL: nothing. */
 struct clocks {
     const char *both[VOLUMES], *zones[VOLUMES], *times[VOLUMES], *date;
-    const char *warning; /* NULL: none of clocks */
-    bool timed;          /* the volumes are at 0, 60 and 120 s */
-    bool reversed;       /* they are in the order that the numbers fall in */
+    const char *offsets[VOLUMES]; /* Trigger Time */
+    const char *warning;          /* NULL: none of clocks */
+    bool timed;                   /* the volumes are at 0, 60 and 120 s */
+    bool reversed;                /* they are in the order that the numbers fall in */
 };
 
 static void edit(struct dicom_fixture *f, int i, void *user)
@@ -39,13 +40,16 @@ static void edit(struct dicom_fixture *f, int i, void *user)
         ts_fixture_text(f, 0x00080201, "SH", row->zones[v]);
     if (row->times[v])
         ts_fixture_text(f, 0x00080032, "TM", row->times[v]);
+    if (row->offsets[v])
+        ts_fixture_text(f, 0x00181060, "DS", row->offsets[v]);
     if (row->date)
         ts_fixture_text(f, 0x00080022, "DA", row->date);
 }
 
 static const char zones[] = "states a time zone in",
-                  order[] = "Acquisition Time and Instance Number contradict",
-                  steps[] = "whose steps differ by up to 50 s";
+                  order[] = "contradicts Acquisition Time and Instance Number, and is not used",
+                  numbers[] = "which Acquisition Time contradicts, and Instance Number does not",
+                  steps[] = "neither is used: their steps differ by up to 50 s";
 
 static bool is_warned(const struct dicom_series *series, const char *text)
 {
@@ -57,7 +61,7 @@ static bool is_warned(const struct dicom_series *series, const char *text)
 
 static void check(const struct dicom_series *series, const struct clocks *row, size_t r)
 {
-    static const char *const texts[] = {zones, order, "whose steps differ by up to"};
+    static const char *const texts[] = {zones, order, numbers, "their steps differ by up to"};
     cr_assert_null(series->refusal, "row %zu: %s", r, series->refusal);
     cr_assert_eq(series->n_volumes, VOLUMES, "row %zu", r);
     cr_expect(!row->warning || is_warned(series, row->warning), "row %zu", r);
@@ -136,29 +140,55 @@ Test(dicom_clocks, times_count_in_their_zones)
     run(rows, sizeof rows / sizeof *rows);
 }
 
-Test(dicom_clocks, times_that_contradict_each_other_are_warned_of)
+Test(dicom_clocks, times_that_contradict_each_other_are_not_used)
 {
     static struct clocks rows[] = {
+        /* two against one */
         {.both = {"20240101120200", "20240101120100", "20240101120000"},
          .times = {"120000", "120100", "120200"},
          .date = "20240101",
          .warning = order,
-         .timed = true,
-         .reversed = true},
+         .timed = true},
         {.both = {"20240101120200", "20240101120100", "20240101120000"},
          .times = {"120000", "120100", "120200"},
          .warning = order,
-         .timed = true,
-         .reversed = true},
+         .timed = true},
+        {.both = {"20240101120100", "20240101120000", "20240101120200"},
+         .times = {"120000", "120100", "120200"},
+         .warning = order,
+         .timed = true},
+        {.both = {"20240102000130", "20240102000030", "20240101235930"},
+         .times = {"235930", "000030", "000130"},
+         .date = "20240101", /* of the first image */
+         .warning = order,
+         .timed = true},
+        {.both = {"20240102000130+0100", "20240102000030+0100", "20240101235930+0100"},
+         .times = {"235930", "000030", "000130"},
+         .warning = order,
+         .timed = true},
+        {.both = {"20240101120000", "20240101120100", "20240101120200"},
+         .times = {"120200", "120100", "120000"},
+         .date = "20240101",
+         .warning = numbers,
+         .timed = true},
+        /* one against one */
         {.both = {"20240101120000", "20240101120100", "20240101120200"},
          .times = {"120000", "120010", "120020"},
          .date = "20240101",
-         .warning = steps,
-         .timed = true},
+         .warning = steps},
         {.both = {"20240101120000+0100", "20240101120100+0100", "20240101120200+0100"},
          .times = {"120000", "120010", "120020"},
+         .warning = steps},
+        {.both = {"20240101120200", "20240101120100", "20240101120000"},
+         .times = {"120020", "120010", "120000"},
+         .warning = steps,
+         .reversed = true},
+        {.both = {"20240101120000", "20240101120010", "20240101120020"},
+         .times = {"120000", "120100", "120200"},
+         .offsets = {"0", "60000", "120000"},
          .warning = steps,
          .timed = true},
+        /* none */
         {.both = {"20240101120000", "20240101120100", "20240101120200"},
          .times = {"120000.4", "120100", "120200.4"},
          .date = "20240101",
