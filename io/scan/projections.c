@@ -517,7 +517,8 @@ static enum ts_status check_written(const struct projection_source *source)
         return ts_hdf5_input_refuse(&projections->input, "hdf5-not-written",
                                     "%s was created, and no slice of it was ever written whole",
                                     stack->name);
-    const bool by_view = !volume && (sliced || views.count * n_z <= z.count * n_views);
+    const bool by_view =
+        !volume && (sliced || z.count == 0 || views.count * n_z <= z.count * n_views);
     return refuse_unwritten(projections, by_view ? &views : &z, by_view, by_view ? n_views : n_z);
 }
 

@@ -186,6 +186,26 @@ def views_that_are_none(folder):
     for axes in ("z,view,detector theta_start=0 theta_stop=180", "z,y,x"):
         carry(folder, of_rows % axes, "slices: [0, 3] reads the longest range that is there", of_rows % (axes + " slices=0,3"), lines[:3])
 
+    with h5py.File(f"{folder}/raw.h5", "w") as file:
+        file.create_dataset("data", frames.shape, "u2", chunks=(8, 4, 32))[:40] = frames[:40]
+    layout = h5py.VirtualLayout(frames.shape, "u2")
+    layout[:] = h5py.VirtualSource("raw.h5", "data", frames.shape)
+    layouts = {"of_one.h5": layout, "of_many.h5": h5py.VirtualLayout(frames.shape, "u2"), "of_some.h5": h5py.VirtualLayout(frames.shape, "u2")}
+    for i in range(48):
+        with h5py.File(f"{folder}/raw_{i}.h5", "w") as file:
+            data = file.create_dataset("data", frames.shape[1:], "u2", chunks=(2, 32))
+            if not 40 <= i:
+                data[:] = frames[i]
+        layouts["of_many.h5"][i] = h5py.VirtualSource(f"raw_{i}.h5", "data", frames.shape[1:])
+        if i < 40:
+            layouts["of_some.h5"][i] = h5py.VirtualSource(f"raw_{i}.h5", "data", frames.shape[1:])
+    for name, layout in layouts.items():
+        exchange(f"{folder}/{name}", frames, half)
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            del file["exchange/data"]
+            file.create_virtual_dataset("exchange/data", layout)
+        without(name, "drop_views: [40, 48] leaves them out", 40, 48)
+
     frozen, blank, two = frames.copy(), frames.copy(), frames.copy()
     frozen[20:26] = frozen[19]
     blank[33] = 20000 + noise[33]
