@@ -351,6 +351,8 @@ const struct stage minus_log_stage = {
            "though those beside them do (`view-blank`). If both ends of the rows are air, which is "
            "flat and the same on both sides in all views, it warns of a mean transmission there "
            "above 1.13 or below 1 / 1.13, and of a step by as much between views (`air-level`). "
+           "Flats that are 10 % too bright or too dark are not told: all line integrals are then "
+           "off by 0.1, and `air` before minus_log makes that good. "
            "Line integrals that a chain reads are looked at in the same way.\n\n"
            "Counts become a transmission by `flat_field`, without flats by `air`, and numbers that "
            "stand for one, such as 0 to 65535 for 0 to 1, by `rescale: {range: [0, 65535], "
