@@ -68,4 +68,8 @@ enum ts_status ts_report_tables(const struct report_facts *facts, struct json *j
 enum ts_status ts_report_run(const struct report_facts *facts, struct json *json,
                              struct ts_diag *diag);
 
+/* The program holds page.css and page.js as texts, so that a report needs no other file.
+ * cmake/embed.cmake makes the file that defines them. */
+extern const char ts_report_css[], ts_report_js[];
+
 #endif

@@ -228,19 +228,21 @@ static const struct report_stage *find_stage(const struct report_facts *facts, c
     return NULL;
 }
 
+/* Returns true if the parameter of a stage that may name another image names none. */
+static bool names_none(const struct report_facts *facts, const struct report_stage *stage,
+                       const char *param)
+{
+    const char *name = ts_made_value(&facts->made, "%s/parameters/%s", stage->of->group, param);
+    return !*name || !strcmp(name, "none");
+}
+
 /* Returns true if the stage maps all values of an image by their own histogram. */
 static bool equalizes_whole(const struct report_facts *facts, const struct report_stage *stage)
 {
     const struct stage *known = ts_stage_find(stage->of->stage);
-    const char *const others[] = {
-        ts_made_value(&facts->made, "%s/parameters/reference", stage->of->group),
-        ts_made_value(&facts->made, "%s/parameters/mask", stage->of->group)};
-    bool whole =
-        known && (known->traits & TRAIT_MAPS_BY_SHARES) &&
-        !strcmp(ts_made_value(&facts->made, "%s/parameters/scope", stage->of->group), "volume");
-    for (int i = 0; i < 2; i++)
-        whole &= !*others[i] || !strcmp(others[i], "none");
-    return whole;
+    const char *scope = ts_made_value(&facts->made, "%s/parameters/scope", stage->of->group);
+    return known && (known->traits & TRAIT_MAPS_BY_SHARES) && !strcmp(scope, "volume") &&
+           names_none(facts, stage, "reference") && names_none(facts, stage, "mask");
 }
 
 /* Returns true if a stage equalizes this image, directly or after stages that pass images on as

@@ -165,8 +165,8 @@ function numbers(image) {
   return each + `${image.axes.map((a) => a.n).join(" x ")} values (${image.type})` +
     (image.quantity === "hu" ? "" : ` of ${image.quantity}`) + (unit ? ` in${unit}` : "") +
     `, ${image.axes.map((a) => `${number(a.spacing, 4)} ${a.unit}`).join(" x ")} apart. ` +
-    (finite ? `From ${number(image.low)} to ${number(image.high)}, mean ${number(image.mean)}${unit}` : "") +
-    (image.invalid ? `; ${image.invalid} without a value` : "") + "." + (image.lean_degree
+    [finite ? `From ${number(image.low)} to ${number(image.high)}, mean ${number(image.mean)}${unit}` : [],
+      image.invalid ? `${image.invalid} without a value` : []].flat().join("; ") + "." + (image.lean_degree
       ? ` Slices are shifted against each other (${number(image.lean_degree, 3)} degrees); planes across them are drawn upright.`
       : "");
 }
@@ -299,7 +299,7 @@ function answers() {
   const way = record.stages.filter((stage) => stage.value <= 0).map((stage) => stage.label).join(" \u2192 ");
   const list = (id, question, ...answer) => [el("dt", id ? el("a", { href: "#" + id }, question) : question), el("dd", answer)];
   return el("section", { id: "answers" }, el("dl",
-    list("inputs", "Which slices?", `${slices.join("; ")}; the position and the digest of each is listed.`),
+    list("inputs", "Which slices?", `${slices.join("; ") || "no input is named"}; the position and the digest of each is listed.`),
     list("chain", "Which parameters?", way || "no stage: the input as it is",
       sweep ? `, for each of ${sweep.names.join(", ")}` : "", "; every value is listed, also those that nobody gave."),
     list("digests", "Which device?", first ? valueOf(first.group + "/device") : "cpu",

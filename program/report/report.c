@@ -17,7 +17,6 @@
 #include "io/hdf5/hdf5_slice.h"
 #include "io/hdf5/hdf5_texts.h"
 #include "program/report/facts.h"
-#include "program/report/files.h"
 #include "program/show/base64.h"
 
 enum { PATH_BYTES = 512, MOST_SLICES = 2048, RECORD_VERSION = 1 };

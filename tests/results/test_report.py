@@ -91,6 +91,20 @@ def texts_of(value):
     return [text for item in value for text in texts_of(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
+def keys_of(value):
+    """All keys of a record."""
+    keys = set(value) if isinstance(value, dict) else set()
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return keys.union(*map(keys_of, inner))
+
+
+def check_is_documented(record):
+    """The page for users lists every field."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/report.md"), encoding="utf-8") as file:
+        told = set(re.findall(r"`(\w+)`", file.read().split("## The record in the page")[1]))
+    assert keys_of(record) <= told, keys_of(record) - told
+
+
 def make(folder, name, chain, data, *options):
     """Runs a chain, writes its report, and returns the paths of both and the page."""
     with open(f"{folder}/{name}.yaml", "w", encoding="utf-8") as file:
@@ -219,6 +233,7 @@ def test_phantom(folder, chromium):
     parsed = Page(text)
     record = parsed.record
     check_loads_nothing(text, parsed)
+    check_is_documented(record)
     check_says_what_the_file_says(path, parsed)
     assert "0 HU, which is water" in record["warnings"][0] and "0 HU, which is water" in parsed.texts["pre"], "the warning of radon"
     assert record["run"]["memory"]["planned"] > 0 and {"read", "compute", "write"} <= {part["part"] for part in record["run"]["parts"]}
@@ -298,7 +313,9 @@ def test_curve_of_equalization(folder, chromium):
         run(folder, "run", f"dicom head | {stages} | hdf5 curve{i}.h5", "--quiet")
         run(folder, "report", f"curve{i}.h5")
         with open(f"{folder}/curve{i}.h5.html", encoding="utf-8") as file:
-            assert any(image["equalized"] for image in Page(file.read()).record["images"]) == there, stages
+            record = Page(file.read()).record
+        assert any(image["equalized"] for image in record["images"]) == there, stages
+        check_is_documented(record)
         if chromium:
             chromium.load(f"{folder}/curve{i}.h5.html")
             assert (curve in chromium.evaluate(SHOWN)) == there, stages
@@ -307,6 +324,18 @@ def test_curve_of_equalization(folder, chromium):
                      "2 values (box_radius), of all 2 of which the middle slice is shown; all are counted; each 4 x 32 x 32 values",
                      "The chain sweeps over 2 values of box.radius: 1, 2.", "for each of radius 1 pixel, radius 2 pixel; every value",
                      "1. box, for radius 1 pixel", "4. box[radius=2]")
+
+
+def test_no_values(folder, chromium):
+    """An image of invalid pixels has no range, and no histogram."""
+    run(folder, "run", "dicom head | threshold above=9999 name=m | apply_mask mask=m input=input | hdf5 none.h5", "--quiet")
+    run(folder, "report", "none.h5")
+    with open(f"{folder}/none.h5.html", encoding="utf-8") as file:
+        (image,) = Page(file.read()).record["images"]
+    assert [image[key] for key in ("finite", "invalid", "low", "mean")] == [0, 4096, None, None] and not image["histogram"]["counts"]
+    if chromium:
+        expect_shown(chromium, f"{folder}/none.h5.html", "apart. 4096 without a value.")
+        assert not chromium.complaints() and not chromium.evaluate("document.querySelectorAll('.chart').length")
 
 
 def test_warnings_and_axes(folder, chromium):
@@ -353,6 +382,7 @@ with tempfile.TemporaryDirectory() as FOLDER:
     try:
         test_phantom(FOLDER, CHROMIUM)
         test_curve_of_equalization(FOLDER, CHROMIUM)
+        test_no_values(FOLDER, CHROMIUM)
         test_warnings_and_axes(FOLDER, CHROMIUM)
         if DATA:
             test_data(FOLDER, CHROMIUM)
