@@ -114,6 +114,7 @@ static int64_t left_of(const char *root, const struct group_files *files)
         snprintf(folder + mount, sizeof folder - mount, "%s", group);
     if (access(folder, F_OK) != 0)
         folder[mount] = '\0';
+    /* From the group up to the mount: each turn cuts off the last folder. */
     for (char *slash = folder + strlen(folder); slash && (size_t)(slash - folder) >= mount;
          slash = strrchr(folder, '/')) {
         *slash = '\0';

@@ -92,8 +92,8 @@ static __device__ void sample_range(const struct count_job &job, struct words_sh
     widen_range(&shared->sampled_low, &shared->sampled_high, low, high);
 }
 
-/* Chooses the narrowest window that holds the sample and centers it on the sample; or all keys,
- * packed. */
+/* Chooses the narrowest window that holds the sample and centers it on the sample. If the sample is
+ * empty or too wide for that, the table takes all keys, packed. */
 static __device__ void choose_form(struct words_counter &counter, uint32_t low, uint32_t high)
 {
     const uint32_t span = high + 1 - low, n_keys = counter.job.n_keys;

@@ -166,8 +166,8 @@ static __device__ void count_symbols(const uint32_t *counts, uint32_t *symbols)
             atomicAdd(&symbols[MATCH_SYMBOLS + class_of(n - SHORTEST_MATCH, 2)], counts[MATCH + n]);
 }
 
-/* Makes the table of codes, after code_lengths, for tokens that were counted. `distance_bits` 0s
- * follow the extra bits of a match. */
+/* Sets codes[t] of every token that was counted; code_lengths() comes before. Behind the extra bits
+ * of a match its code has `distance_bits` zero bits. */
 static __device__ void make_codes(const struct code_scratch &scratch, const uint8_t *lengths,
                                   uint32_t *codes, unsigned distance_bits)
 {

@@ -423,7 +423,8 @@ void ts_cuda_driver_report(struct stage_driver *driver, const struct cuda_report
     cuda_of(driver)->reporting = reporting;
 }
 
-/* Records an event where a stretch of work that is timed begins or ends. */
+/* Records an event where a stretch of work that is timed begins or ends. Does nothing if `status`
+ * is an error, which it returns, or if nothing is timed. */
 static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
 {
     struct cuda_timer *timer = driver->timer;

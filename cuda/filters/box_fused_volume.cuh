@@ -416,9 +416,9 @@ static __device__ __forceinline__ void volume_store_eight(uint8_t *to,
     *(uint2 *)to = make_uint2(halves[0].raw, halves[1].raw);
 }
 
-/* The thread's means, of a row that has `left` columns from its first on. Where 8 columns are more
- * than 16 bytes, two threads side by side swap halves, so that each access writes whole sectors of
- * 32 bytes. */
+/* Stores the thread's means in a row that has `left` columns from the thread's first on. Where 8
+ * columns are more than 16 bytes, two threads side by side swap halves, so that each access writes
+ * whole sectors of 32 bytes. */
 template <typename T, typename V>
 static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOLUME_RUN],
                                                     const struct volume_plan *plan, int left)

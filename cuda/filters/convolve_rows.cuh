@@ -195,8 +195,8 @@ static struct march_plan march_plan_of(const struct convolve_job *job, bool to_d
     return plan;
 }
 
-/* Long chunks read few rows twice; short ones keep a small image's warps many. Returns the
- * blocks. */
+/* Cuts the rows into chunks. A chunk also reads rows beyond its ends, so long ones are cheaper; a
+ * small image gets shorter ones, so that there are enough warps. Returns the number of blocks. */
 static unsigned march_cut(const struct stage_context *context, struct march_plan *plan, int64_t nz,
                           int side, int strip)
 {

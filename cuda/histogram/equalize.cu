@@ -356,10 +356,10 @@ static enum ts_status equalize_values(const struct stage_context *context,
  * roundings of stages/histogram/equalize.c.
  *
  * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no
- * clusters) makes one map; a thread sums eight neighboring keys, and keeps their counts where it
- * has no others. Memory traffic: 8 bytes read for each key of the volume, 4 of a slice, and 1 to 4
- * written. Blocks have 1,024 threads where few blocks make a map, and 256 where many maps keep the
- * device busy. */
+ * clusters) makes one map; a thread sums eight neighboring keys at a time, and keeps their
+ * counts in registers if it has only these. Memory traffic: 8 bytes read for each key of a volume's
+ * map, 4 of a slice's, and 1 to 4 written. Blocks have 1,024 threads where few blocks make a map,
+ * and 256 where many maps keep the device busy. */
 
 enum { FINISH_THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
 
@@ -557,8 +557,6 @@ static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish
     }
 }
 
-/* Makes n results of struct cuda_value_map from the counts of the volume (per_slice false) or of
- * slices. */
 static size_t equalize_map_bytes(const struct stage_context *context)
 {
     const size_t entry =
@@ -584,6 +582,8 @@ static enum ts_status finish_launch(const struct stage_context *context,
     return ts_cuda_launched(context, "equalize: maps");
 }
 
+/* Makes n results of struct cuda_value_map from the counts of the volume (per_slice false) or of
+ * slices. */
 static enum ts_status equalize_finish(const struct stage_context *context, const void *partials,
                                       bool per_slice, void *results, int64_t n,
                                       const struct cuda_call *call)

@@ -44,6 +44,7 @@ static inline int64_t ts_cuda_back_fixed(double position)
     return (int64_t)llrint(position * 4294967296.0);
 }
 
+/* For qsort: views whose places rise along a column first, then by their step along a row. */
 static inline int ts_cuda_back_order(const void *a, const void *b)
 {
     const struct cuda_back_view *left = (const struct cuda_back_view *)a,

@@ -200,8 +200,8 @@ static __global__ void __launch_bounds__(THREADS)
     const int x_first = tile_start((int)blockIdx.x, SIDE),
               y_first = tile_start((int)blockIdx.y, SIDE);
     const int own = (int)threadIdx.x % (SIDE * SIDE), share = (int)threadIdx.x / (SIDE * SIDE);
-    /* A warp's places are about as many along x as along y, so that views of any direction pass by
-     * all or none. */
+    /* A warp's places are about as many along x as along y, so that most views, whatever their
+     * direction, pass near all of them or near none. */
     const int wide = SIDE < WARP_SIDE ? SIDE : WARP_SIDE, strip = own / (wide * SIDE),
               rest = own % (wide * SIDE);
     const int x = x_first + strip * wide + rest % wide, y = y_first + rest / wide;

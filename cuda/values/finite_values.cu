@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stages/values/finite_values.h on a CUDA device: counts the values that are not finite, finds the
- * first of them, and the largest magnitude. A thread looks at every so many values of a slice, with
+ * first of them, and the largest magnitude. Threads stride through a slice, each with
  * 8 loads in flight; it adds to the slice's partial by integer atomics, which only a bad value and
  * the maximum of a warp need. Memory traffic: 4 bytes read a pixel. 256 threads a block, and as
  * many blocks as the device holds at once, so that there are few atomics.

@@ -23,9 +23,9 @@ bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct 
 /* Writes the words with which `join` makes one volume of the series and others of its UID: "study,
  * series", or "". */
 void ts_dicom_join_list(const struct dicom_series *series, char *out, size_t size);
-/* Warns of attributes in which the images of a series differ though it is one, of those that tell
- * it from other images of its UID, and of a missing UID. The series are in the order of their
- * UIDs. */
+/* Warns of attributes that differ within a series that was joined, of those by which it was split
+ * from other images of its Series Instance UID, and of a missing UID. The series are in the order
+ * of their UIDs. */
 void ts_dicom_warn_of_keys(struct dicom_series *series, size_t n);
 
 #endif

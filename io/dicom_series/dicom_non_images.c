@@ -150,8 +150,10 @@ void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t s
     used = strlen(out);
     for (size_t i = 0; i < folder->n_others && i < DICOM_MAX_NAMED; i++)
         append(out, size, &used, i ? ", " : " (", ts_base_name(folder->others[i].path), "");
-    append(out, size, &used, folder->n_others > DICOM_MAX_NAMED ? ", ..." : "",
-           folder->n_others > 0 ? ")" : "", "");
+    if (folder->n_others > DICOM_MAX_NAMED)
+        append(out, size, &used, ", ...", "", "");
+    if (folder->n_others > 0)
+        append(out, size, &used, ")", "", "");
 }
 
 void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size)

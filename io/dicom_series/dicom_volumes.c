@@ -673,10 +673,11 @@ static size_t find_order(struct dicom_series *series, struct volume_items *items
 
 static void warn_of_other(struct dicom_series *series, const char *name)
 {
-    ts_dicom_series_warn(series,
-                         "the volumes stand on %s, which %s contradicts: it gives every position "
-                         "the same volumes too, but of other images; check which is right",
-                         series->order, name);
+    ts_dicom_series_warn(
+        series,
+        "the volumes stand on %s, which %s contradicts: sorted by the second, every "
+        "position has as many volumes, but of other images; check which is right",
+        series->order, name);
 }
 
 /* Returns true where Instance Numbers make other volumes, which they run through in one way. They

@@ -42,8 +42,9 @@ bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
     return true;
 }
 
-/* Makes one axis of the first two of four, where chunks in their order are then still those of the
- * file: each holds whole indices of the first axis, or they divide the second one evenly. */
+/* Makes one axis of the first two of four if the order of chunks stays that of the file: each chunk
+ * holds whole indices of the first axis, or part of one index and divides the second axis evenly.
+ */
 static void fold(struct hdf5_stack *stack)
 {
     struct hdf5_storage *storage = &stack->storage;

@@ -21,8 +21,8 @@ int64_t ts_hdf5_box_place(const struct hdf5_box *box, int d, int64_t i);
 /* Returns true where rows of the last axis lie in the result as they do in the file, so that they
  * can be read there. */
 bool ts_hdf5_box_takes_rows(const struct hdf5_stack *stack, const struct hdf5_box *box);
-/* Puts the part of a block that lies in the box; the block starts at `start` and has n[d] elements
- * along each axis. */
+/* Copies the part of a decoded block that lies in the box to the memory of the box. The block
+ * starts at `start` and has n[d] elements along each axis. */
 void ts_hdf5_box_put(const struct hdf5_stack *stack, const struct hdf5_box *box, const void *block,
                      const int64_t start[3], const int64_t n[3], struct put_faults *faults);
 

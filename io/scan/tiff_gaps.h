@@ -9,10 +9,10 @@
 #include "io/scan/tiff_file.h"
 
 struct tiff_gap {
-    int64_t file; /* after which a number is missing; -1: none is, or the files are not numbered
-                     evenly */
-    double missing,
-        step; /* the number, which is rounded as those of the names; from one number to the next */
+    int64_t file;   /* after which a number is missing; -1: none is, or the files are not numbered
+                       evenly */
+    double missing; /* the number, rounded as those of the names are */
+    double step;    /* from one number to the next */
 };
 
 /* Finds the first gap among the numbers of sorted files, one at least. Returns TS_RUN_FAILED if

@@ -11,8 +11,8 @@
 
 #include "core/path.h"
 
-const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink,
-                                                     &dicom_sink, NULL};
+const struct sink_format *const ts_sink_formats[SINK_FORMATS + 1] = {&nifti_sink, &tiff_sink,
+                                                                     &png_sink, &dicom_sink, NULL};
 
 /* A folder that was given such a name is a file that somebody expected. */
 static const char *const file_suffixes[] = {".dcm",  ".ima", ".nrrd", ".nhdr", ".hdr", ".img",

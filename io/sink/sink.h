@@ -15,6 +15,7 @@
 #include "io/hdf5/hdf5_write.h"
 #include "io/source/source.h"
 
+/* SINK_FORMATS: how many formats besides HDF5 sink.c lists. */
 enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
 
 /* This window makes values gray: `low` becomes black, and `high` white. */
@@ -85,7 +86,7 @@ struct sink_format {
     void (*free)(struct sink *sink); /* what the format allocated; NULL: nothing */
 };
 
-extern const struct sink_format *const ts_sink_formats[]; /* NULL ends the list */
+extern const struct sink_format *const ts_sink_formats[SINK_FORMATS + 1]; /* NULL ends it */
 const struct sink_format *ts_sink_find(const char *name);
 /* Returns the format of a file of this name, by its suffix in any case; NULL where no format has
  * that. */
@@ -180,10 +181,10 @@ bool ts_sink_known_text(const char *text, char *out, size_t size);
 /* Writes a text of the input as it holds for the image: its known values, with "COLUMN" as "COL".
  * Returns false, with an empty text, where it does not fit or nothing is known. */
 bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size);
-/* Returns true where an attribute of the input holds for the image: thickness and distance of
- * slices along the same normal with the same step, the axis of phase encoding while rows and
- * columns are not exchanged, units of pixels with the same unit. An Inversion Time of 0 says that
- * there is none. */
+/* Returns true where an attribute of the input still holds for this image: slice thickness and
+ * distance if the slices have the same normal and step, the axis of phase encoding if rows and
+ * columns are not exchanged, the unit of pixels if the image has the same. An Inversion Time of 0
+ * says that there is none, and never holds. */
 bool ts_sink_holds(const struct sink_request *request, const struct source_attribute *fact);
 /* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);

@@ -29,7 +29,7 @@ struct source_slice {
         rounding; /* of 64-bit floats or scaled integers, when they were read as 32-bit floats; of
                    * 32-bit integers, if a stage makes them into floats; after reading */
     char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to
-                             * BitsAllocated; "" before  reading, and where the source has
+                             * BitsAllocated; "" before reading, and where the source has
                              * no_digests */
     char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored
                              * values as above || "tomostage instance key"); after reading, "" if
@@ -60,8 +60,8 @@ struct source {
     const struct source_ops *ops;
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice
                               exactly, or is f32 */
-    uint64_t *valid;  /* of an image that is masked: the bits of all slices. Those of a slice stand
-                       * here from its first  read() on, and do not change */
+    uint64_t *valid;  /* validity bits of all slices; NULL unless the image is masked. The first
+                       * read() of a slice sets its bits, which never change */
     int64_t n_slices; /* of one volume, == image.axes[0].n */
     /* A series of volumes of one shape, such as the time points of a scan. `image` describes any of
      * them. Slice z of volume v has the number v * n_whole + z, for read(), prefetch() and

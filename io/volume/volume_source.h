@@ -39,10 +39,9 @@ struct volume_layout {
     const char *by_unit; /* unit of that axis, or NULL */
     double first, step;  /* positions along that axis, times in s; step 0: times are not known, they
                             are numbered */
-    bool upwards; /* without a transform, programs draw rows from the last one on, at the top, to
-                     the first */
-    double spacing[3];      /* of x, y and z in mm; 0: not known */
-    bool has_transform;     /* the file says how the volume lies in the patient */
+    bool upwards;        /* without a transform, row 0 is the bottom row on screen */
+    double spacing[3];   /* of x, y and z in mm; 0: not known */
+    bool has_transform;  /* the file says how the volume lies in the patient */
     double transform[3][4]; /* of voxel (x, y, z, 1) to LPS in mm */
     enum ts_dtype stored;   /* TS_U64: with `is_signed`, int64 */
     bool is_signed;

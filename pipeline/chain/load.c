@@ -382,8 +382,8 @@ static bool read_numbers(const struct load *load, const struct node *first, int6
     return ok;
 }
 
-/* Returns true where every row of a list of lists is a list as long as the first; before anything
- * is allocated by their product. */
+/* Returns true where every row of a list of lists is a list as long as the first. It is called
+ * before memory for rows * columns numbers is allocated. */
 static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set,
                           size_t i)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stages are copied one by one: stage s + j of value k stands at s + k * m + j, where s is the
- * swept stage and m counts it and those behind it. References of a copy to stages behind s move by
- * k * m; stages before s are shared.
+ * swept stage and m counts it and those behind it. References of a copy to stage s or a later one
+ * move by k * m; those to earlier stages are shared.
  */
 #include "pipeline/plan/plan_sweep.h"
 

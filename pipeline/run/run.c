@@ -491,10 +491,9 @@ static enum ts_status compare(const struct run *run, int32_t node)
     return differs ? refuse(run, node, "it has another number of padding pixels") : TS_OK;
 }
 
-/* Proves that the inputs are those that the earlier result was computed from, by the digests of
- * their slices: before the walk (`read` is false) those of which the run computes nothing, and
- * after it the others, of which the rest is read. So every slice is read that a run without an
- * earlier result would read, and recorded. TS_BAD_INPUT (inputs-differ) where one is another. */
+/* Proves by the digests of their slices that the inputs are still those of the earlier result:
+ * before the walk (`read` is false) the inputs of which the run reads nothing, after it the others,
+ * whose remaining slices it reads. TS_BAD_INPUT (inputs-differ) if a slice is not the same. */
 static enum ts_status prove(struct run *run, bool read)
 {
     enum ts_status status = TS_OK;

@@ -294,8 +294,8 @@ struct run_pace {
 
 /* Returns how many seconds a run still takes, 0 where that is not known yet. Passes count alike,
  * but for one that iterates: it takes far longer than those that only read, and is judged by
- * itself. Of what comes then, only the other values of a sweep and the other volumes are known to
- * take as long. */
+ * itself. After it, only the remaining values of a sweep and the remaining volumes are counted,
+ * each as long as this one. */
 double ts_run_seconds_left(const struct run_pace *pace);
 
 /* Returns how far the walk is. The walk's own thread calls it, or one for which that thread

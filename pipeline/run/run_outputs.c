@@ -59,8 +59,8 @@ static bool leads_to(const char *path, const struct file_set *files)
            ts_file_set_has(files, found.st_dev, found.st_ino);
 }
 
-/* Returns the text parameter that names one of the files, as a file of angles or of a key; n_params
- * where none does. */
+/* Returns the parameter whose text is the path of one of the files, such as angles_file; n_params
+ * if there is none. */
 static size_t param_that_names(const struct param_set *set, const struct file_set *files)
 {
     for (size_t p = 0; p < set->n_params; p++) {

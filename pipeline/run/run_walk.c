@@ -264,9 +264,9 @@ static enum ts_status compute_node(struct run *run, int32_t i)
     return TS_OK;
 }
 
-/* Returns true where this input is reduced in the pass at hand: a reduction of a series while its
- * pass is surveyed, and no other then, as they are done when the volumes are mapped. A reference of
- * one volume counts once. */
+/* Returns true where this input is reduced in the pass at hand. While a pass is surveyed only
+ * reductions of a whole series run; all others run when the volumes are mapped. A reference of one
+ * volume is reduced with volume 0 only. */
 static bool reduces_now(const struct run *run, int32_t i, int input)
 {
     const struct plan_node *node = &run->plan->nodes[i];

@@ -129,8 +129,8 @@ static enum ts_status create_plan(struct batch *batch, const struct ts_chain *ch
     return status;
 }
 
-/* Plans one study, which needs its lock where others may write its output. Where the output exists
- * it is verified, and the state becomes STUDY_FOUND. */
+/* Plans one study. The caller holds the study's lock if other batches may write the same output. If
+ * the output exists it is verified, and the state becomes STUDY_FOUND. */
 static enum ts_status examine(struct batch *batch, struct batch_study *study, struct ts_diag *diag)
 {
     struct stat found;

@@ -31,9 +31,9 @@ struct batch {
 
 /* Leaves the studies of this shard in the list. */
 void ts_batch_take_shard(struct batch *batch);
-/* Plans every study and prints on stderr, for each that is refused, all that is wrong: what its
- * plan says, and an output that exists (output-exists), or with `resume` one that is not what would
- * be made. Sets their states. Returns false where anything was refused. */
+/* Plans every study and prints on stderr, for each that is refused, all errors of its plan. An
+ * output that exists is one too (output-exists), with `resume` only if it differs from what the run
+ * would make. Sets their states. Returns false where anything was refused. */
 bool ts_batch_plan(struct batch *batch);
 
 /* Runs the studies that are planned, at most `jobs` at once. One that another batch is working on

@@ -53,8 +53,8 @@ bool ts_inputs_is_of_folder(const char *name);
 enum ts_status ts_inputs_check(struct recorded *recorded,
                                struct inputs_found found[CHAIN_MAX_SOURCES], struct ts_diag *diag);
 /* Compares the inputs by their headers and the first slice of each, which takes little time beside
- * a run, unless an input is one compressed stream: *other is the name of the first one that is
- * another, or NULL. Those that cannot be opened are passed over. */
+ * a run, unless an input is one compressed stream: *other is the name of the first one that
+ * differs, or NULL. Those that cannot be opened are passed over. */
 enum ts_status ts_inputs_glance(struct recorded *recorded, const char **other,
                                 struct ts_diag *diag);
 

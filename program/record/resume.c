@@ -355,8 +355,8 @@ static bool take_axes(struct resume *resume)
     return any;
 }
 
-/* Puts the decision in what the plan is given, and returns how many stages are taken. An input on
- * which none of them depends may have changed. */
+/* Copies the decision to resume->reuse, which the plan is given, and returns how many stages are
+ * taken. Inputs on which none of these depends may have changed. */
 static int32_t put(struct resume *resume)
 {
     const struct ts_plan *plan = resume->plan;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a stage on any device come first; the calls of the CPU follow, for which images lie
- * in host memory and each call is done when it returns.
+ * The driver carries out one stage slab by slab: its reductions, then its map(). The steps, which
+ * are the same on every device, come first; the calls of the CPU follow, for which images lie in
+ * host memory and each call is done when it returns.
  */
 #include "stages/engine/driver.h"
 

@@ -235,7 +235,7 @@ struct cuda_call {
                       not cleared */
     const void *constants; /* device copy of what constants() wrote */
     const void *result;    /* device: as context->result. Per slice: that of the slab's first output
-                            * slice; the next    one result_bytes further. In reduce(): of the earlier
+                            * slice; the next one result_bytes further. In reduce(): of the earlier
                             * rounds (round 0: zero bytes) */
     struct cuda_fft *const *
         transforms; /* as the stage's transforms() of stage_cuda asked for: ts_cuda_fft_forward() */
@@ -334,7 +334,7 @@ struct stage_cuda {
 #define STAGE_PARAMS(table, type)                                                                  \
     .params = (table), .n_params = sizeof(table) / sizeof *(table), .params_bytes = sizeof(type)
 /* Defines params_of(context), which returns a stage's resolved parameters as the struct that its
- * code knows. */
+ * code knows. `type` is the tag, without "struct". */
 #define STAGE_PARAMS_OF(type)                                                                      \
     static inline const struct type *params_of(const struct stage_context *context)                \
     {                                                                                              \
@@ -425,8 +425,8 @@ struct stage {
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in,
                           struct ts_image *out, void *scratch);
     /* States how map() treats invalid pixels. Where its input is masked, in[0].valid has the bits
-     * of the slab and its halo; the framework writes those of the output, or with reads() or slices
-     * of another size and VALIDITY_SAME map(). */
+     * of the slab and its halo; the framework writes the bits of the output. If the
+     * stage has reads() or slices of another size, and VALIDITY_SAME, map() writes them itself. */
     enum stage_validity validity;
     /* Returns true where the pixels that the reference `mask` leaves out become invalid, so that
      * the output is masked. The mask streams with the input, and `validity` is VALIDITY_SAME. NULL:

@@ -219,6 +219,9 @@ static void begin_block(struct window_rows *state, const void *const *rows, int6
         state->kernels->add(state->sums, rows[j + k], n);
 }
 
+/* Writes output row j. Row i of the ring holds the sum of rows i to i + group - 1: output row 0
+ * fills the ring, and every later one adds its newest sum. The window is every group-th of these
+ * sums and the `rest` rows that fill no group. */
 static void step_groups(struct window_rows *state, const void *const *rows, int64_t j, float *out)
 {
     const int64_t group = state->group, n_groups = state->window / group,

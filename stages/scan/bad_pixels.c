@@ -303,8 +303,8 @@ static void load_filled(const struct slab *slab, int64_t z, int64_t view, double
             values[d] = rounded(slab->in->dtype, values[d]);
 }
 
-/* Returns the nearest row with a good pixel from this one on, `step` rows apart in scratch->good,
- * at most `most` steps away, or -1. */
+/* Returns how many steps of `step` rows lead from row *good to the nearest other row with a good
+ * pixel, at most `most`; -1 if there is none. */
 static int64_t find_good(const unsigned char *good, int64_t step, int64_t most)
 {
     for (int64_t i = 1; i <= most; i++)

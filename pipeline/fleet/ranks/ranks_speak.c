@@ -44,8 +44,8 @@ static int64_t count_launched(void)
         if (text && !ts_number_integer(text, &n))
             return n;
     }
-    const char *rank =
-        getenv("PMIX_RANK"); /* PMIx has a variable for the number of a process alone */
+    /* PMIx states the number of this process and not how many there are: at least one more. */
+    const char *rank = getenv("PMIX_RANK");
     return rank && !ts_number_integer(rank, &n) && n > 0 ? n + 1 : 1;
 }
 
