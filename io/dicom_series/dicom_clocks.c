@@ -72,7 +72,7 @@ void ts_dicom_settle_clocks(struct dicom_series *series)
         image->clock_s = NAN;
     }
     ts_dicom_series_warn(series, "Acquisition DateTime contradicts Acquisition Time and Instance "
-                                 "Number, and is not used: the volumes stand on Acquisition Time");
+                                 "Number, and is not used: times are those of Acquisition Time");
 }
 
 bool ts_dicom_clocks_contradict(struct dicom_series *series)
