@@ -38,7 +38,7 @@ static const struct param bilateral_params[] = {
           .doc = "half width: the window has 2 radius + 1 values along each side"),
     PARAM(struct bilateral_params, dimensions, .unit = "", .choices = dimension_choices,
           .init.choice = BILATERAL_2D,
-          .doc = "whether the window lies in a slice or spans slices as well"),
+          .doc = "whether the window is in a slice or spans slices as well"),
     PARAM(struct bilateral_params, border, .unit = "", .choices = ts_border_choices,
           .init.choice = BORDER_REFLECT, .doc = TS_BORDER_DOC),
     PARAM(struct bilateral_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,

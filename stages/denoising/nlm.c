@@ -20,7 +20,7 @@
 static const double h_per_sigma = 0.8;
 
 static const struct choice dimensions_choices[] = {
-    {"2d", NLM_2D, "patches and search windows lie in a slice"},
+    {"2d", NLM_2D, "patches and search windows are in a slice"},
     {"3d", NLM_3D, "both are cubes, which also span neighboring slices"},
     {0},
 };
@@ -48,7 +48,7 @@ static const struct param nlm_params[] = {
           .init.i = 6,
           .doc = "how far the search window reaches along each axis: 2 patch_distance + 1 pixels"),
     PARAM(struct nlm_params, dimensions, .choices = dimensions_choices, .init.choice = NLM_2D,
-          .doc = "whether the windows lie in a slice or span slices as well"),
+          .doc = "whether the windows are in a slice or span slices as well"),
     PARAM(struct nlm_params, h, .unit = "value", .optional = true, .min = 0, .max = 1e15,
           .doc = "how fast the weight falls with the patches' difference; absent: 0.8 sigma"),
     PARAM(struct nlm_params, sigma, .unit = "value", .optional = true, .min = 0, .max = 1e15,
@@ -591,19 +591,18 @@ const struct stage nlm_stage = {
            "patch_size, and the exponential is an approximation.\n"
            "\n"
            "`noise: rician` is for magnitude images of MR, whose noise raises dark values: the "
-           "weighted mean of the squares less 2 sigma^2, and 0 where that is negative, is the "
-           "square of the result (N. Wiest-Daessle et al., 2008). The weights are the same. It "
-           "needs `sigma`: where there is no signal, magnitudes deviate by 0.655 sigma alone, and "
-           "an estimate would be too small. HU, line integrals and attenuations are refused. A "
-           "magnitude is never below 0: a negative value is squared like any other, without a "
-           "note, and comes out as if it were positive.\n"
+           "weighted mean of the squares less 2 sigma^2, and 0 if that is negative, is the square "
+           "of the result (N. Wiest-Daessle et al., 2008). The weights are the same. It needs "
+           "`sigma`: without a signal, magnitudes deviate by only 0.655 sigma, and an estimate "
+           "would be too small. HU, line integrals and attenuations are refused. A magnitude is "
+           "never below 0: a negative value is squared like any other, without a note, and comes "
+           "out as if it were positive.\n"
            "\n"
-           "Values are divided by a power of two near `h`, so that their scale does not matter, "
-           "but for 3d with an `h` of each slice, which must be above 1e-15 there. A value that is "
-           "not finite, or as large as 1e15 `h`, has no weight for any other, and comes out as it "
-           "was; patches that hold one are like no patches but those that have one in the same "
-           "place. Of a masked image, such as a CT with padding, the same holds for invalid "
-           "pixels, and the noise is estimated without them.\n"
+           "The scale of values does not matter, but in 3d an `h` of each slice must be above "
+           "1e-15. A value that is not finite, or as large as 1e15 `h`, has no weight for any "
+           "other, and comes out as it was; a patch that holds one is only like those that have "
+           "one in the same place. Of a masked image, such as a CT with padding, the same holds "
+           "for invalid pixels, and the noise is estimated without them.\n"
            "\n"
            "**Cost.** (2 patch_distance + 1)^2 weights a pixel, in 3d its third power; each takes "
            "about 2 patch_size additions and an exponential.",

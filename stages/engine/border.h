@@ -18,9 +18,8 @@
 extern const struct choice ts_border_choices[];
 /* The sentence of that parameter, with the pictures. */
 #define TS_BORDER_DOC                                                                              \
-    "what stands for samples outside the image. The word reflect means two things among tools: "   \
-    "here it is "                                                                                  \
-    "scipy.ndimage's, which repeats the edge sample"
+    "the values of samples outside the image. The word reflect means two things among tools: "     \
+    "here it is scipy.ndimage's, which repeats the edge sample"
 
 /* Returns the index in [0, n) of any sample i under a border rule, or -1 for the constant
  * outside. */

@@ -485,7 +485,7 @@ static const char gaussian_doc[] =
     "The result is f32. It keeps quantity and unit, because the weights sum to 1. A NaN or an "
     "infinity shows in the windows that contain it and nowhere else.\n"
     "\n"
-    "**Masked images.** Where pixels are invalid, such as a CT's padding, the weights of the valid "
+    "**Masked images.** If pixels are invalid, such as a CT's padding, the weights of the valid "
     "pixels of the window are divided by their sum: F(valid * in) / F(valid), normalized "
     "convolution (H. Knutsson, C.-F. Westin, 1993). A CUDA device makes these sums in double. An "
     "invalid pixel keeps its value.\n"

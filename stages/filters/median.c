@@ -203,7 +203,7 @@ static const struct param median_params[] = {
     PARAM(struct median_params, radius, .unit = "pixel", .min = 1, .max = 7, .init.i = 1,
           .doc = "half width: the window has 2 radius + 1 values along each side"),
     PARAM(struct median_params, dimensions, .choices = dimensions_choices, .init.choice = MEDIAN_2D,
-          .doc = "whether the window lies in a slice or spans slices as well"),
+          .doc = "whether the window is in a slice or spans slices as well"),
     PARAM(struct median_params, border, .choices = ts_border_choices, .init.choice = BORDER_REFLECT,
           .doc = TS_BORDER_DOC),
     PARAM(struct median_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,
@@ -506,15 +506,15 @@ const struct stage median_stage = {
            "radius` and, with `dimensions: 3d`, `|dz| <= radius`. It takes out noise of single "
            "pixels and keeps edges, which `box` blurs. Values keep their dtype; borders are those "
            "of scipy.ndimage, and the result is that of `scipy.ndimage.median_filter` with `size = "
-           "2 radius + 1`. To replace outliers alone and keep all other values, use `outliers`.\n"
+           "2 radius + 1`. To replace only outliers and keep all other values, use `outliers`.\n"
            "\n"
            "**Exactness.** Values are chosen, not computed, so the result is exact, and the same "
-           "by both methods and on both devices. A NaN orders above every number, or below where "
-           "its sign is set, as a sort of the bits does.\n"
+           "by both methods and on both devices. A NaN orders above every number, or below if its "
+           "sign is set, as a sort of the bits does.\n"
            "\n"
-           "**Masked images.** Where pixels are invalid, such as a CT's padding, the median is "
-           "that of the valid pixels of the window, of n values the one at place n / 2 of the "
-           "sorted ones, counted from 0. An invalid pixel keeps its value.\n"
+           "**Masked images.** If pixels are invalid, such as a CT's padding, the median is that "
+           "of the n valid pixels of the window: the one at place n / 2 of the sorted ones, "
+           "counted from 0. An invalid pixel keeps its value.\n"
            "\n"
            "**Cost.** A `network` takes about n^2 / 5 comparisons for a window of n values, on "
            "vectors. `histogram` takes 2 n / (2 radius + 1) counts per pixel on the CPU (T. S. "

@@ -44,9 +44,9 @@ static const struct param outliers_params[] = {
           .doc = "least difference from the median that makes an outlier; 0 is a median filter "
                  "with kind both"),
     PARAM(struct outliers_params, kind, .choices = kind_choices, .init.choice = OUTLIERS_BRIGHT,
-          .doc = "which side of the median outliers lie on"),
+          .doc = "on which side of the median outliers are"),
     PARAM(struct outliers_params, plane, .choices = plane_choices,
-          .init.choice = OUTLIERS_PROJECTION, .doc = "where the window lies"),
+          .init.choice = OUTLIERS_PROJECTION, .doc = "the plane of the window"),
 };
 
 STAGE_PARAMS_OF(outliers_params)
@@ -321,16 +321,15 @@ const struct stage outliers_stage = {
     .name = "outliers",
     .summary = "replace zingers, hot and dead pixels by the median of their neighborhood",
     .doc =
-        "With `m` the median of the `size` x `size` values around `x`: `x` becomes `m` where `x - "
-        "m >= threshold` (kind `bright`), where `m - x >= threshold` (`dark`), or either (`both`); "
-        "all else stays as it is. The differences are taken in double. Beyond the ends the window "
-        "is reflected, `d c b a | a b c d | d c b a`, and a median is always one of the values.\n\n"
-        "The window lies in one projection, (z, detector), as that of `tomopy.remove_outlier` on "
-        "projections does; the neighboring slices come along by themselves, and a single slice "
-        "stands for its neighbors. `plane: sinogram` puts it in one sinogram, (view, detector), "
-        "which needs no neighbors; there a hot pixel is a line, which stays: that is work for "
-        "`ring`.\n\n"
-        "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither "
+        "With `m` the median of the `size` x `size` values around `x`: `x` becomes `m` if `x - m "
+        ">= threshold` (kind `bright`), if `m - x >= threshold` (`dark`), or either (`both`); all "
+        "else stays as it is. The differences are taken in double. Beyond the ends the window is "
+        "reflected, `d c b a | a b c d | d c b a`, and a median is always one of the values.\n\n"
+        "The window is in one projection, (z, detector), as that of `tomopy.remove_outlier` on "
+        "projections; a single slice counts for its neighbors. `plane: sinogram` puts it in one "
+        "sinogram, (view, detector), which needs no neighbors; there a hot pixel is a line, which "
+        "stays: `ring` takes it out.\n\n"
+        "NaN counts as larger than all numbers (smaller, if its sign is set) and is neither "
         "replaced nor put in place of a number; an infinite value is an outlier.\n\n"
         "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
         "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a "

@@ -21,7 +21,7 @@ static const struct choice unit_choices[] = {
     {"pixel", CROP_PIXEL,
      "[first, end): indices from 0, of which `end` is the first that is dropped"},
     {"mm", CROP_MM,
-     "[low, high]: pixels stay whose centers lie within, by their positions along the axis"},
+     "[low, high]: pixels stay whose centers are within, by their positions along the axis"},
     {NULL, 0, NULL},
 };
 
@@ -285,18 +285,18 @@ const struct stage crop_stage = {
     .doc =
         "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as "
         "in NumPy, or with `unit: mm` positions along the axes as the output file has them, where "
-        "a pixel stays if its center lies within: of a CT, x begins at 0 and rises, and y begins "
-        "at 0 and falls. Origin and positions follow, so that every pixel stays where it was in "
-        "the patient. Slices outside the range of z are not read.\n\n"
+        "a pixel stays if its center is within: of a CT, x begins at 0 and rises, and y begins at "
+        "0 and falls. Origin and positions follow, so that every pixel stays where it was in the "
+        "patient. Slices outside the range of z are not read.\n\n"
         "With `above`, `below` or `mask` the smallest box of a region is found, widened by "
         "`margin`: `crop: {above: -500, margin: 10, unit: mm}` cuts the air around a patient away. "
-        "Axes whose ranges are given keep these. The size of the result is then in the pixels: "
+        "Axes whose ranges are given keep these. The pixels then decide the size of the result: "
         "`run` finds the box first, by a pass of `bounds` over the output of the stages before, "
-        "and plans with it; the ranges that it found are recorded with the result, and that chain "
-        "cuts the same box without looking. `check` reads no pixels, and plans with the largest "
-        "box. NaN and invalid pixels belong to no region; an empty one is refused.\n\n"
+        "and plans with it. The ranges that it found are recorded, and the recorded chain cuts the "
+        "same box without a search. `check` reads no pixels, and plans with the largest box. NaN "
+        "and invalid pixels belong to no region; an empty one is refused.\n\n"
         "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the "
-        "input their slices. A box along views would leave angles out without a word.",
+        "input their slices. A box along views would silently leave angles out.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

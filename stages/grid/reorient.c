@@ -169,15 +169,15 @@ const struct stage reorient_stage = {
            "`aff2axcodes` and of NIfTI: the sides to which the axes rise, x first. Tools that name "
            "the sides from which they rise, as ITK does, call RAS `LPI`.\n\n"
            "Values are moved and never changed, and origin, directions and the step from slice to "
-           "slice follow, so that every pixel keeps its position in the patient exactly. A volume "
-           "that lies obliquely stays oblique: its axes become those nearest to the letters. An "
-           "axis that is reversed has its positions negated. Orders such as RAS of a common CT, or "
-           "LAS, whose directions are left-handed, are stored as they are.\n\n"
+           "slice follow, so that every pixel keeps its position in the patient exactly. An "
+           "oblique volume stays oblique: its axes become those nearest to the letters. An axis "
+           "that is reversed has its positions negated. Orders such as RAS of a common CT, or LAS, "
+           "whose directions are left-handed, are stored as they are.\n\n"
            "An order that makes other slices needs the whole volume in memory, or reads it anew "
            "for every slab. It is refused for slices whose step leans more than 0.05 degrees off "
            "their normal (a tilted gantry): do `unshear` before it. Slices that lean less count as "
-           "upright, and a warning says by how much positions are then off where that is more than "
-           "a hundredth of a pixel.",
+           "upright, and a warning says by how much positions are then off, if that is more than a "
+           "hundredth of a pixel.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

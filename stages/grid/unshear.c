@@ -115,18 +115,18 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage unshear_stage = {
     .name = "unshear",
-    .summary = "slices of a tilted gantry, shifted so that they lie straight over each other",
-    .doc = "With a tilted gantry each slice lies shifted against the one before it: the step from "
+    .summary = "slices of a tilted gantry, shifted so that they are straight over each other",
+    .doc = "With a tilted gantry each slice is shifted against the one before it: the step from "
            "slice to slice is not along their normal. Every slice is shifted back within its "
-           "plane, by a part of a pixel where needed. The output's pixels have the input's spacing "
-           "and stand over those of the first slice; it has as many more rows and columns as hold "
-           "all slices, and where a slice does not reach stands `outside`. Its slices are as far "
-           "apart as the input's planes are along their normal. Nothing is lost, and no value is "
-           "made from two slices; a gantry that was tilted about x moves pixels along y alone.\n\n"
+           "plane, by a part of a pixel if needed. The output's pixels have the input's spacing "
+           "and are over those of the first slice; it has as many more rows and columns as hold "
+           "all slices, and `outside` beyond each slice. Its slices are as far apart as the "
+           "input's planes are along their normal. Nothing is lost, and no value is made from two "
+           "slices; a gantry that was tilted about x moves pixels only along y.\n\n"
            "Rules of interpolation, rounding, NaN and invalid pixels are those of `resample`. A "
            "volume whose last slice is shifted by less than a thousandth of a pixel is copied as "
            "it is. Sheared volumes need not be straightened for `resample` with `like`, which "
-           "places them as they lie.",
+           "takes them at their places.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

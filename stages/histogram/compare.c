@@ -31,7 +31,7 @@ static const struct param compare_params[] = {
           .doc = "the image that is taken as the truth, of the same shape, spacing and unit"),
     PARAM(struct compare_params, data_range, .unit = "value", .min = 1e-30, .max = 1e30,
           .required = true,
-          .doc = "how far apart values can be, for PSNR and SSIM: 2000 where HU from -1000 to 1000 "
+          .doc = "how far apart values can be, for PSNR and SSIM: 2000 if HU from -1000 to 1000 "
                  "matter, 255 of u8"),
     PARAM(struct compare_params, window, .choices = window_choices, .init.choice = WINDOW_UNIFORM,
           .doc = "the window in which SSIM compares means and variances"),
@@ -356,7 +356,7 @@ const struct stage compare_stage = {
     .doc =
         "Measures the image against another one of the same shape, spacing and unit, and passes it "
         "through unchanged. With a reconstruction as the image and what was projected as the "
-        "reference, a chain is a whole study:\n\n"
+        "reference, one chain simulates and measures:\n\n"
         "    stages:\n"
         "      - to_attenuation: {water: 0.0206, name: truth}\n"
         "      - radon: {views: 720}\n"
@@ -370,14 +370,14 @@ const struct stage compare_stage = {
         "- `psnr`: `10 log10(R^2 / mean d^2)`, infinite for equal images\n"
         "- `ssim`: `(2 ma mb + C1)(2 cab + C2) / ((ma^2 + mb^2 + C1)(va + vb + C2))` with means m, "
         "variances v and the covariance c of a window, `C1 = (0.01 R)^2`, `C2 = (0.03 R)^2` (Z. "
-        "Wang et al., IEEE Trans. Image Process. 13, 2004), averaged over all windows that lie "
-        "within their slice. Variances are those of a sample. These are the defaults of "
+        "Wang et al., IEEE Trans. Image Process. 13, 2004), averaged over all windows within their "
+        "slice. Variances are those of a sample. These are the defaults of "
         "`skimage.metrics.structural_similarity`, and its `gaussian_weights=True` with `window: "
         "gaussian`, slice by slice; the number of the volume is the mean over the windows of all "
-        "slices. NaN where slices are smaller than the window\n\n"
-        "Pixels where either image is NaN, infinite or, as the padding of a CT, invalid take no "
-        "part, nor do windows with such a pixel; `not_compared` counts them. Everything is "
-        "computed in double. Sums are taken in an order that neither slabs nor threads change.\n\n"
+        "slices. NaN if slices are smaller than the window\n\n"
+        "Pixels that are NaN, infinite or invalid (the padding of a CT) in either image are left "
+        "out, and so are windows with such a pixel; `not_compared` counts them. Everything is "
+        "computed in double. Neither slabs nor threads change the order of sums.\n\n"
         "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(compare_params, struct compare_params),

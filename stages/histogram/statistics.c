@@ -605,10 +605,10 @@ const struct stage statistics_stage = {
         "`linear`, the default of `numpy.percentile`, and are exact: rank `(count - 1)*q/100`, "
         "linear between neighbors in rank.\n\n"
         "With `labels`, an image of integers of the same shape, every number is a row of (label): "
-        "of the values under labels 0 to n_labels - 1, where 0 is the background of most "
-        "segmentations, and row i belongs to label i. Pixels under any other label are counted in "
-        "`other_labels`. There are no products of labels. Sums and squares are exact integers in "
-        "every type, so that equal images give equal bytes on the CPU and on a CUDA device.\n\n"
+        "row i has the values of label i, from 0, the background of most segmentations, to "
+        "n_labels - 1. Pixels with any other label are counted in `other_labels`. There are no "
+        "products of labels. Sums and squares are exact integers in every type, so that equal "
+        "images give equal bytes on the CPU and on a CUDA device.\n\n"
         "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, "
         "and the slices are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal "
         "images give equal bytes.\n\n"
@@ -627,8 +627,8 @@ const struct stage statistics_stage = {
         "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 "
         "of itself: each run of values is summed as differences from a value near its own mean.\n\n"
         "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for "
-        "noise_wavelet; where pixels are left out the passes of `noise` come behind the others; "
-        "with `labels` and percentiles two passes for 16 bits, three for 32.",
+        "noise_wavelet; if pixels are left out, the passes of `noise` come after the others; with "
+        "`labels` and percentiles two passes for 16 bits, three for 32.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,

@@ -29,11 +29,11 @@ static const struct choice method_choices[] = {
 };
 
 static const struct choice quantity_choices[] = {
-    {"intensity", TS_INTENSITY, "values in no unit that have a meaning beside each other alone"},
+    {"intensity", TS_INTENSITY, "values in no unit, which can only be compared with each other"},
     {"transmission", TS_TRANSMISSION,
      "I/I0: `range` is what a detector gives without the beam and with all of it"},
     {"line_integral", TS_LINE_INTEGRAL,
-     "of the attenuation: what `range` stands for goes to `out_low` and `out_high`"},
+     "of the attenuation: give the meaning of `range` as `out_low` and `out_high`"},
     {NULL, 0, NULL},
 };
 
@@ -60,8 +60,7 @@ static const struct param rescale_params[] = {
     PARAM(struct rescale_params, out_high, .derived = OUT_HIGH_DERIVED,
           .doc = "result at the upper end of the range"),
     PARAM(struct rescale_params, quantity, .choices = quantity_choices, .init.choice = TS_INTENSITY,
-          .doc =
-              "what the result is; other than intensity where `range` is given, and as f32, alone"),
+          .doc = "what the result is; another than intensity needs `range` and f32"),
     MASK_PARAM(struct rescale_params),
 };
 
@@ -376,14 +375,14 @@ const struct stage rescale_stage = {
         "percentiles (rule `linear` of `numpy.percentile`, exact for every type). `z-score`: `y = "
         "(x - mean)/standard deviation`, the deviation of the image itself (ddof 0).\n\n"
         "Invalid pixels, such as a CT's padding, and those that `mask` leaves out have no part in "
-        "the numbers found; they are scaled like any other value, and clipped. Where no pixel "
-        "counts, the numbers are NaN, and so is the result: 0 in integers.\n\n"
+        "the numbers found; they are scaled like any other value, and clipped. If no pixel counts, "
+        "the numbers are NaN, and so is the result: 0 in integers.\n\n"
         "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and "
         "becomes 0 in integers. The numbers found are written as tables `low` and `high`, or "
         "`mean` and `standard_deviation`.\n\n"
         "The result is an intensity. With `range` it may be said to be more: `rescale: {range: [0, "
         "65535], quantity: transmission}` for transmissions from 0 to 1 that were stored as "
-        "integers, `range: [dark, flat]` with `clip: false` where two numbers do for all flats and "
+        "integers, `range: [dark, flat]` with `clip: false` if two numbers are the flats and "
         "darks; `minus_log` takes these.\n\n"
         "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find the "
         "numbers; one to map.",

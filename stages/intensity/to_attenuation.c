@@ -110,8 +110,8 @@ const struct stage to_attenuation_stage = {
     .summary = "Hounsfield units to attenuation in 1/mm",
     .doc = "`mu = water*(1 + HU/1000)`, the inverse of `to_hu`: vacuum, -1000 HU, has an "
            "attenuation of 0. `radon` of it gives line integrals without a unit, as a scanner "
-           "measures them, because what lies outside the slice is then vacuum; and a "
-           "reconstruction of those ends in HU again:\n\n"
+           "measures them, because outside the slice is then vacuum; a reconstruction of those "
+           "ends in HU again:\n\n"
            "    stages:\n"
            "      - to_attenuation: {water: 0.0206}\n"
            "      - radon: {views: 720}\n"

@@ -170,10 +170,10 @@ const struct stage window_stage = {
     .name = "window",
     .summary = "map a window of values to a range of gray, as DICOM viewers do",
     .doc = "The VOI functions of DICOM PS3.3 C.11.2.1.2. With `c` the center, `w` the width:\n\n"
-           "- `linear`: `out_low` where `x <= c - 0.5 - (w-1)/2`, `out_high` where `x > c - 0.5 + "
+           "- `linear`: `out_low` if `x <= c - 0.5 - (w-1)/2`, `out_high` if `x > c - 0.5 + "
            "(w-1)/2`, else `((x - (c - 0.5))/(w-1) + 0.5)*(out_high - out_low) + out_low`\n"
-           "- `linear-exact`: `out_low` where `x <= c - w/2`, `out_high` where `x > c + w/2`, else "
-           "`((x - c)/w + 0.5)*(out_high - out_low) + out_low`\n"
+           "- `linear-exact`: `out_low` if `x <= c - w/2`, `out_high` if `x > c + w/2`, else `((x "
+           "- c)/w + 0.5)*(out_high - out_low) + out_low`\n"
            "- `sigmoid`: `(out_high - out_low)/(1 + exp(-4*(x - c)/w)) + out_low`\n\n"
            "Computed in double, stored in `dtype` (integers rounded half to even). The result is "
            "an intensity. NaN stays NaN in f32 and becomes 0 in integers.",

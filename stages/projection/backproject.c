@@ -67,8 +67,8 @@ static const struct param backproject_params[] = {
           .choices = weights_choices, .unit = "", .doc = "how much each view counts"),
     PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE,
           .choices = ts_view_gaps_choices, .unit = "",
-          .doc = "where the angles look like radians; with weights also where neighboring views "
-                 "are more than 4 times their mean angle apart"),
+          .doc = "if the angles look like radians; with weights also if neighboring views are more "
+                 "than 4 times their mean angle apart"),
     RECONSTRUCTION_PARAMS,
 };
 
@@ -76,10 +76,10 @@ const struct stage backproject_stage = {
     .name = "backproject",
     .summary = "backprojection, unfiltered: sinogram to volume",
     .doc =
-        "In a parallel beam pixel (row, column) lies at `t = center + (x cos(theta) + y "
-        "sin(theta)) / detector spacing` of a view, with x along rising columns, y along falling "
-        "rows, both in mm from the center of the slice. From each view it takes `scale * sum over "
-        "d of max(0, 1 - width |d - t|) * sinogram[view][d]`, outside the detector 0.\n\n"
+        "In a parallel beam pixel (row, column) is at `t = center + (x cos(theta) + y sin(theta)) "
+        "/ detector spacing` of a view, with x along rising columns, y along falling rows, both in "
+        "mm from the center of the slice. From each view it takes `scale * sum over d of max(0, 1 "
+        "- width |d - t|) * sinogram[view][d]`, outside the detector 0.\n\n"
         "`model: joseph` is the exact adjoint of `radon` with the same geometry, for iterative "
         "methods: width is the distance of neighboring rays in pixels along a line of pixels, "
         "scale the length of ray between two lines (P. M. Joseph, IEEE Trans. Med. Imaging 1, "
@@ -94,9 +94,9 @@ const struct stage backproject_stage = {
         "The volume is a square of as many pixels as there are detector pixels unless told "
         "otherwise; its center is the sinogram's origin, so that a volume that was projected comes "
         "back to its place. A value that is NaN or infinite would spoil every pixel on its ray, "
-        "and ends the run. More than 8 views that all lie within 2.8 to 6.6 degrees are an error, "
-        "because angles in radians look so, and so are many views in few directions, unless `gaps: "
-        "accept` says that they are right.\n\n"
+        "and ends the run. More than 8 views within 2.8 to 6.6 degrees, as angles in radians would "
+        "be, are an error, and so are many views in few directions, unless `gaps: accept` says "
+        "that they are right.\n\n"
         "Cost: one interpolation for each view and pixel.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_ANY_BEAM),

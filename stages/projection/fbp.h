@@ -14,7 +14,7 @@
     ROW_FILTER_PARAMS(struct reconstruction_params),                                               \
         PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE,                 \
               .choices = ts_view_gaps_choices, .unit = "",                                         \
-              .doc = "where neighboring views are more than 4 times their mean angle apart")
+              .doc = "if neighboring views are more than 4 times their mean angle apart")
 
 /* resolve() and shape(). Warning: axis-near-end. */
 enum ts_status ts_fbp_resolve(const struct stage_context *context, void *values);

@@ -71,7 +71,7 @@ const struct stage filter_stage = {
            "and Slaney, 1988), in the frequencies times a window `W(u)`, with u the frequency as a "
            "fraction of `cutoff` times Nyquist (1 / 2d), and 0 beyond u = 1. Rows are padded with "
            "zeros to the power of two from 2 n - 1 on, so that nothing wraps around. The ramp is "
-           "made of its samples, not of |f|, and so keeps the mean of a row.\n\n"
+           "sampled in space, not as |f|, which keeps the mean of a row.\n\n"
            "The result has the unit of the rows per mm and is no line integral any more. `fbp` "
            "filters by itself; `filter` and then `backproject model=linear weights=angles` do the "
            "same step by step. scikit-image's filters are these times 2 d; it samples hamming and "

@@ -55,7 +55,7 @@ const struct stage_method_tolerance ts_back_method_tolerances[] = {
 
 const struct choice ts_view_gaps_choices[] = {
     {"refuse", VIEW_GAPS_REFUSE, "an error: no filter makes up for views that are missing"},
-    {"accept", VIEW_GAPS_ACCEPT, "the views beside a gap stand for it; expect streaks"},
+    {"accept", VIEW_GAPS_ACCEPT, "the views beside a gap count for it; expect streaks"},
     {0},
 };
 

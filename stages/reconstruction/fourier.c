@@ -716,8 +716,8 @@ static const struct param fourier_params[] = {
     FBP_PARAMS,
     PARAM(struct reconstruction_params, interpolation, .init.choice = FOURIER_LINEAR,
           .choices = interpolations, .unit = "",
-          .doc = "what lies between two detector pixels: the spectrum of a filtered row, which "
-                 "repeats itself beyond half a cycle a detector pixel, is multiplied with it"),
+          .doc = "interpolation between two detector pixels: its spectrum is multiplied with that "
+                 "of a filtered row, which repeats itself beyond half a cycle a detector pixel"),
     VOLUME_PARAMS("the detector spacing"),
 };
 
@@ -731,17 +731,17 @@ const struct stage fourier_stage = {
         "k (s / d + center) / P)\n\n"
         "with s = x cos(theta) + y sin(theta), Z the transform of a row padded with zeros to P "
         "samples, H the response that `filter` defines, both of which repeat themselves after P, "
-        "and G the transform of what lies between two detector pixels, which `interpolation` "
-        "chooses. These sums are a two-dimensional Fourier transform of points along the views' "
-        "directions. They are spread over a grid twice as wide as the slice by a kernel of 5 x 5 "
-        "places, the grid is transformed back, and the kernel's own transform divided out (J. D. "
-        "O'Sullivan, IEEE Trans. Med. Imaging 4, 1985).\n\n"
+        "and G the transform of the interpolation between two detector pixels, which "
+        "`interpolation` chooses. These sums are a two-dimensional Fourier transform of points "
+        "along the views' directions. They are spread over a grid twice as wide as the slice by a "
+        "kernel of 5 x 5 places, the grid is transformed back, and the kernel's own transform "
+        "divided out (J. D. O'Sullivan, IEEE Trans. Med. Imaging 4, 1985).\n\n"
         "Every place of the grid takes its points in the order of the views, so that the same "
-        "input gives the same bytes. Two slices go through one complex grid, which rounds them "
-        "together: a range of slices that begins at an odd slice of the input (`slices: [1, 4]`) "
-        "differs from the same slices of the whole by about 1e-6 of the largest value, and one "
-        "that begins at an even slice and ends before one has the same bytes. A value that is NaN "
-        "or infinite would spoil its whole slice, and ends the run.\n\n"
+        "input gives the same bytes. Two slices share one complex grid: a range of slices that "
+        "begins at an odd slice of the input (`slices: [1, 4]`) differs from the same slices of "
+        "the whole by about 1e-6 of the largest value; one that begins at an even slice and ends "
+        "before one has the same bytes. A value that is NaN or infinite would spoil its whole "
+        "slice, and ends the run.\n\n"
         "`interpolation: linear` is that of `fbp` up to 1 cycle a detector pixel, where both "
         "sinc(u)^2 and the ramp's repetition are 0; the corners of its lines are rounded by what "
         "is left out. A disc of 1 comes back as 1 within 0.5 % at every pixel of its inner 80 %, "
@@ -750,15 +750,14 @@ const struct stage fourier_stage = {
         "which single pixels of a disc were off by 8 % at 63 detector pixels and 3 % at 513; "
         "`hamming`, `hann` and `parzen` damp them. Outside the circle that the detector covers, "
         "rows that are cut off show as in `fbp`, with what the filter leaves beyond their ends.\n\n"
-        "Where one side of the rotation axis sees less than two thirds as much of the detector as "
-        "the other, a warning has the radius of the circle that all views see: an object that "
-        "reaches beyond it comes out wrong. `stitch` makes a scan of half a turn from such a whole "
-        "turn of a parallel beam. Where an end of the rows sees more than a tenth of the most that "
-        "is seen, a run warns as of `fbp` (`rows-cut-off`).\n\n"
+        "If one side of the rotation axis sees less than two thirds as much of the detector as the "
+        "other, a warning has the radius of the circle that all views see: an object that reaches "
+        "beyond it comes out wrong. `stitch` makes a scan of half a turn from such a whole turn of "
+        "a parallel beam. A run warns of cut-off rows as for `fbp` (`rows-cut-off`).\n\n"
         "Cost: 25 places of the grid for each point, of which a view has 2 P (`sinc` P, times the "
         "cutoff), and a transform of 4 times as many places as the slice has pixels: much less "
         "than `fbp` for slices of some hundred pixels and more. Up to 16 slices are in work at "
-        "once, fewer where they are large.",
+        "once, fewer if they are large.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_BEAM_BIT(TS_BEAM_PARALLEL)),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     STAGE_PARAMS(fourier_params, struct reconstruction_params),
@@ -775,6 +774,6 @@ const struct stage fourier_stage = {
     .tolerance =
         {.relative = 2e-4,
          .why =
-             "the kernel's transform lets through 6e-5 of what lies beyond the slice, as a root of "
+             "the kernel's transform lets through 6e-5 of what is beyond the slice, as a root of "
              "mean squares; a pixel where all of it meets may be off by twice as much and more"},
 };

@@ -92,9 +92,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage apply_mask_stage = {
     .name = "apply_mask",
-    .summary = "leave out of an image what lies outside a mask, or set it to a value",
+    .summary = "leave out of an image what is outside a mask, or set it to a value",
     .doc = "`mask` names an image of the same shape, such as the output of `threshold` or an "
-           "input. Pixels where it is 0, NaN or invalid lie outside.\n\n"
+           "input. Pixels are outside if it is 0, NaN or invalid there.\n\n"
            "With `outside: exclude` these become invalid, like a CT's padding: they keep their "
            "values, no later `statistics`, `histogram`, `equalize` or filter takes them for "
            "measured ones, and `pixel_mask` in the output marks them (docs/padding.md). With "

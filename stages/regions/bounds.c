@@ -182,8 +182,8 @@ const struct stage bounds_stage = {
            "may be left out. Its box is written as the tables `first` and `end`, indices `[first, "
            "end)` along z, y and x, and `count` has its number of pixels. `crop` with the same "
            "parameters cuts the image to this box.\n\n"
-           "NaN belongs to no region, invalid pixels of the image to none, and pixels where the "
-           "mask is NaN or invalid lie outside of it. The tables of an empty region are 0.\n\n"
+           "NaN, invalid pixels of the image, and pixels whose mask is NaN or invalid belong to no "
+           "region. The tables of an empty region are 0.\n\n"
            "Cost: one pass.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,

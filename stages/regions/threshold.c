@@ -345,7 +345,7 @@ const struct stage threshold_stage = {
     .name = "threshold",
     .summary = "make a mask of the values above, below or between thresholds, given or found",
     .doc =
-        "`y = 1` where `above < x < below`, else 0, as u8: a mask, which `apply_mask` and the "
+        "`y = 1` if `above < x < below`, else 0, as u8: a mask, which `apply_mask` and the "
         "parameter `mask` of other stages take. A chain goes on with the image that was masked by "
         "`input: NAME`.\n\n"
         "`method: otsu` finds a threshold t, and values above it become 1, with `side: below` "
@@ -358,8 +358,8 @@ const struct stage threshold_stage = {
         "same mask again.\n\n"
         "NaN becomes 0, whatever the side. An infinite value compares as a number does and has no "
         "part in finding a threshold. Invalid pixels, such as a CT's padding, become 0 and have no "
-        "part either; pixels that `mask` leaves out have none, and are compared. Where no pixel "
-        "counts the threshold is NaN and all become 0.\n\n"
+        "part either; pixels that `mask` leaves out have none, and are compared. If no pixel "
+        "counts, the threshold is NaN and all become 0.\n\n"
         "Cost: one pass to map; one more to find a threshold, two for 32-bit integers and floats.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(threshold_params, struct threshold_params),

@@ -21,7 +21,7 @@
 
 static const struct choice columns_choices[] = {
     {"find", COLUMNS_FIND,
-     "those that have the same value in all views are dead, if they lie between others"},
+     "those that have the same value in all views are dead, if they are between others"},
     {"all", COLUMNS_ALL,
      "those that have the same value in all views are dead: at the ends of a row as well, and "
      "where the whole row has"},
@@ -443,16 +443,16 @@ const struct stage bad_pixels_stage = {
            "level of the detector,\n"
            "- `low`: values below `lowest`, the -1 and -2 with which some detectors mark gaps,\n"
            "- `dead`: all pixels of a detector pixel whose good values, at least 8, are the same "
-           "in all views. At both ends of a row the air of noiseless data looks so too: there only "
-           "0 counts, or a transmission of 0, are dead. Where more than half of a row would be "
-           "dead, as in darks, none is. `columns: all` knows no such exceptions, and finds rows of "
-           "the detector that are dead in the projections only. With `ratio`, those as well whose "
-           "mean is far from that of their neighbors.\n\n"
+           "in all views. At both ends of a row, whose air looks so in noiseless data, only 0 "
+           "counts or a transmission of 0 are dead. If more than half of a row would be dead, as "
+           "in darks, none is. `columns: all` knows no such exceptions, and finds rows of the "
+           "detector that are dead in the projections only. With `ratio`, those as well whose mean "
+           "is far from that of their neighbors.\n\n"
            "These are tables (z), which count the pixels of each slice; a run ends with a note of "
            "their sums. A row of one view without a good pixel is interpolated between the nearest "
            "views that have one. If no view of the slice has one, it is interpolated between the "
            "nearest slices, at most `rows` away. What is left then stays as it is and is counted "
-           "as `left`; a run fails where all pixels are.\n\n"
+           "as `left`; a run fails if all pixels are.\n\n"
            "Detector pixels that are stuck or dead are best filled as transmissions, where the "
            "strength of the beam and of each pixel is out. `dead: nan` leaves to this stage those "
            "that are so in the flats as well:\n\n"
@@ -466,7 +466,7 @@ const struct stage bad_pixels_stage = {
            "      - bad_pixels: {input: darks, name: good_darks}\n"
            "      - bad_pixels: {input: input}\n"
            "      - flat_field: {flats: good_flats, darks: good_darks}\n\n"
-           "Pixels that are hot in some views and not saturated are work for `outliers`.\n\n"
+           "`outliers` replaces pixels that are hot in some views and not saturated.\n\n"
            "**Exactness.** Products and sums are exact in double for gaps of less than 2^21 "
            "pixels; an integer is rounded half to even. A pixel that is filled from other rows is "
            "made of their rounded values.\n\n"

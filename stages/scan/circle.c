@@ -111,12 +111,12 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage circle_stage = {
     .name = "circle",
     .summary = "keep the inside of a circle around the rotation center",
-    .doc = "A pixel at `(x, y)` from the rotation center, pixel ((nx - 1)/2, (ny - 1)/2), stays "
-           "where `x^2 + y^2 < ratio^2*r^2`, with `r` half the shorter side of the slice; all "
-           "others become `value`. The circle is the same in every slice, and round in mm where "
-           "pixels are not square. With square pixels the rule is that of "
-           "`tomopy.circ_mask(axis=0)`. A reconstruction is complete inside the inscribed circle "
-           "alone, where every view sees every pixel.",
+    .doc = "A pixel at `(x, y)` from the rotation center, pixel ((nx - 1)/2, (ny - 1)/2), stays if "
+           "`x^2 + y^2 < ratio^2*r^2`, with `r` half the shorter side of the slice; all others "
+           "become `value`. The circle is the same in every slice, and round in mm also if pixels "
+           "are not square. With square pixels the rule is that of `tomopy.circ_mask(axis=0)`. A "
+           "reconstruction is complete only inside the inscribed circle, where every view sees "
+           "every pixel.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

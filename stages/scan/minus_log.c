@@ -338,11 +338,11 @@ const struct stage minus_log_stage = {
            "take these.\n\n"
            "A transmission of 0 or below has no logarithm: noise and dead pixels give a few in "
            "most scans. They, and small positive ones, are taken as `floor`, the run warns of "
-           "their number, and the table `floored` (z) counts them slice by slice; it fails where "
-           "all are 0 or below. `nonpositive: nan` makes them NaN, counted in the table "
-           "`nonpositive` (z), and `nonpositive: error` ends the run with the place of the first "
-           "one; chains of version 1 do so by default. The default floor of 1e-6 lies below the "
-           "least step of a 16-bit detector, 1.5e-5, and gives 13.8.\n\n"
+           "their number, and the table `floored` (z) counts them slice by slice; it fails if all "
+           "are 0 or below. `nonpositive: nan` makes them NaN, counted in the table `nonpositive` "
+           "(z), and `nonpositive: error` ends the run with the place of the first one; chains of "
+           "version 1 do so by default. The default floor of 1e-6 is below the least step of a "
+           "16-bit detector, 1.5e-5, and gives 13.8.\n\n"
            "NaN and infinity have no logarithm either, and end the run; `nonfinite: nan` passes "
            "them on as NaN and counts them in the table `nonfinite` (z).\n\n"
            "A run warns of a middle slice of which more than 5 % have a transmission above 1.3, in "
@@ -354,10 +354,10 @@ const struct stage minus_log_stage = {
            "Flats that are 10 % too bright or too dark are not told: all line integrals are then "
            "off by 0.1, and `air` before minus_log makes that good. "
            "Line integrals that a chain reads are looked at in the same way.\n\n"
-           "Counts become a transmission by `flat_field`, without flats by `air`, and numbers that "
-           "stand for one, such as 0 to 65535 for 0 to 1, by `rescale: {range: [0, 65535], "
-           "quantity: transmission}`; what is a line integral already is refused, because a second "
-           "logarithm gives a wrong picture. The CPU and CUDA devices give the same bytes.",
+           "`flat_field` makes transmissions of counts, `air` does without flats, and `rescale: "
+           "{range: [0, 65535], quantity: transmission}` makes them of numbers such as 0 to 65535 "
+           "for 0 to 1. Line integrals are refused, because a second logarithm gives a wrong "
+           "picture. The CPU and CUDA devices give the same bytes.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,
     .dtypes = TS_DTYPE_BIT(TS_F32),

@@ -115,9 +115,9 @@ const struct stage pad_stage = {
     .doc =
         "Adds `left` detector pixels before the first and `right` after the last, at the same "
         "distance. Each detector pixel keeps its position in mm, and so does the rotation center: "
-        "`radon`, `fbp` and the others need no other center after it. Use it where the object "
-        "reaches beyond the detector: sides of zeros leave a bright rim in a reconstruction, "
-        "`border: nearest` does not. Reconstructions pad for their filters by themselves.",
+        "`radon`, `fbp` and the others need no other center after it. Use it if the object reaches "
+        "beyond the detector: sides of zeros leave a bright rim in a reconstruction, `border: "
+        "nearest` does not. Reconstructions pad for their filters by themselves.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(pad_params, struct pad_params),
     .resolve = resolve,

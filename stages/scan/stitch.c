@@ -506,10 +506,10 @@ static const struct param stitch_params[] = {
                  "opposite sees as well"),
     PARAM(struct stitch_params, interpolation, .choices = interpolations,
           .init.choice = STITCH_TWO_TAPS,
-          .doc = "of opposites, whose detector pixels fall between those of the views where 2 "
-                 "center is no whole number"),
+          .doc = "of opposites, whose detector pixels are between those of the views if 2 center "
+                 "is no whole number"),
     PARAM(struct stitch_params, between, .choices = betweens, .init.choice = STITCH_FEW,
-          .doc = "what is done about a view whose opposite lies between two views: lost views, odd "
+          .doc = "what is done about a view whose opposite is between two views: lost views, odd "
                  "numbers of views over a turn, angles that are not even"),
 };
 
@@ -522,10 +522,10 @@ const struct stage stitch_stage = {
            "offset axis: over a whole turn a detector beside the rotation axis sees an object "
            "nearly twice as wide as itself. The view at theta + 180 degrees is the view at theta "
            "mirrored about the axis, `p(theta + 180, s) = p(theta, -s)`. Each view of the first "
-           "half turn is continued by its opposite beyond the end that is near the axis; where "
-           "both see the object they are blended, so that no seam is left. The result is a scan of "
-           "half a turn, of `2 (n - 1 - c) + 1` detector pixels that see something for an axis at "
-           "detector pixel c in the first half of n, which every reconstruction takes; "
+           "half turn is continued by its opposite beyond the end that is near the axis; views "
+           "that both see the object are blended there, so that no seam is left. The result is a "
+           "scan of half a turn, of `2 (n - 1 - c) + 1` detector pixels that see something for an "
+           "axis at detector pixel c in the first half of n, which every reconstruction takes; "
            "`sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. "
            "Without it `fbp` and `fourier` are wrong beyond the circle that all views see.\n\n"
            "    stages:\n"
@@ -535,12 +535,12 @@ const struct stage stitch_stage = {
            "      - stitch: {}\n"
            "      - fbp: {}\n\n"
            "Line integrals are what should be blended: `minus_log` before it. Transmissions are "
-           "taken too. The detector pixels of the result stand where those of the first half turn "
-           "stand, and samples that no opposite sees are theirs, bit for bit. Where 2 c is a whole "
-           "number those of opposites are copied as well; else they are interpolated. Detector "
-           "pixels beyond what either view sees hold air, 0, or 1 of transmissions; where the "
-           "object reaches that far, give `detectors` as many as see something. The axis may be "
-           "near either end; in the middle of the detector both views see all and the result is "
+           "taken too. The detector pixels of the result have the places of those of the first "
+           "half turn, and samples that no opposite sees are theirs, bit for bit. If 2 c is a "
+           "whole number, those of opposites are copied as well; else they are interpolated. "
+           "Detector pixels beyond what either view sees hold air, 0, or 1 of transmissions; if "
+           "the object reaches that far, give `detectors` as many as see something. The axis may "
+           "be near either end; in the middle of the detector both views see all and the result is "
            "their weighted mean, no wider.\n\n"
            "Views go one way, rising or falling, from any angle on, over a whole turn at least; "
            "those of the first half turn are kept, with their angles. An opposite is a view within "
@@ -548,7 +548,7 @@ const struct stage stitch_stage = {
            "degrees the first 180 are kept, and the last, as every view that is no opposite, plays "
            "no part. An odd number of views over a turn has its opposites between views: an error, "
            "unless `between` is `interpolate`. The opposites of a few lost views are interpolated. "
-           "Where more than one in a row are lost in the second half turn, at most 18 degrees, the "
+           "If more than one in a row are lost in the second half turn, at most 18 degrees, the "
            "result is the half turn that ends with them, which lacks them, and a warning "
            "(`views-lost`) says so.\n\n"
            "A value that is NaN or infinite reaches the samples that are made of it.\n\n"
