@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_metadata.h"
-#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_lossy.h"

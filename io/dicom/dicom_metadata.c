@@ -12,7 +12,6 @@
 
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_kernel.h"
-#include "io/dicom_header/dicom_known.h"
 
 enum { TEXT_BYTES = 512 };
 

@@ -8,7 +8,28 @@
 #ifndef IO_DICOM_DICOM_FIELDS_H
 #define IO_DICOM_DICOM_FIELDS_H
 
+#include <stddef.h>
+
 #include "io/dicom_header/dicom_scan_state.h"
+
+#define DICOM_UNRECOGNIZED "unrecognized"
+#define DICOM_MIXED "mixed" /* where the texts of slices differ */
+
+/* Lists of texts; NULL ends each. */
+extern const char *const ts_dicom_image_types[];
+extern const char *const ts_dicom_modalities[];
+extern const char *const ts_dicom_photometric[];
+extern const char *const ts_dicom_units[];
+extern const char *const ts_dicom_pet[];
+extern const char *const ts_dicom_corrections[];
+
+/* Returns the text, or "unrecognized" where the list does not have it in any case of letters. */
+const char *ts_dicom_known(const char *const *list, const char *text);
+/* Returns the UID, or "unrecognized" where it is not made of digits and points, as every UID is. */
+const char *ts_dicom_known_uid(const char *uid);
+/* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized"
+ * where the list does not have it in any case of letters. What goes beyond `size` is cut. */
+void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size);
 
 enum dicom_field {
 #define FIELD(group, element, name, ...) DICOM_FIELD_##name,

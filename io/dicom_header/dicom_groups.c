@@ -11,14 +11,386 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
+#include "core/memory.h"
 #include "core/vector3.h"
-#include "io/dicom_header/dicom_csa.h"
-#include "io/dicom_header/dicom_dose.h"
-#include "io/dicom_header/dicom_grid.h"
+#include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_header/dicom_scan_state.h"
 #include "io/dicom_header/dicom_values.h"
+
+/* ---- grid ------------------------------------------------------------------------------------ */
+
+/* n tiles fill a grid of c = ceil(sqrt(n)) columns and ceil(n / c) rows, row by row: 20 tiles are 5
+ * columns and 4 rows, where Siemens has 5 by 5. Item k of the private sequence (0065,1051) has the
+ * position of the first pixel of tile k and the time at which it was acquired; all tiles have the
+ * orientation of the image. The diffusion gradient g is stated in the axes of the image: with the
+ * unit vectors r, c and n = r x c of rows, columns and normal, g[0] r + g[1] c + g[2] n in patient
+ * coordinates. Source: compared with dcm2niix (X. Li and others, 2016) on images of a uMR 770. */
+
+enum { GRID_MAX_TILES = 4096, VALUE_BYTES = 64 };
+
+bool ts_dicom_is_grid_sequence(uint32_t tag)
+{
+    return tag >> 16 == 0x0065 && (tag & 0xFFFF) >= 0x1000 && (tag & 0xFF) == 0x51;
+}
+
+static void add_tile(struct scan *scan)
+{
+    struct dicom_grid_tile *grown =
+        ts_memory_grow(scan->tiles, scan->n_tiles, &scan->tiles_capacity, sizeof *grown);
+    if (!grown) {
+        ts_dicom_refuse(scan, "no-memory", "memory is out");
+        return;
+    }
+    scan->tiles = grown;
+    grown[scan->n_tiles++] = (struct dicom_grid_tile){{NAN, NAN, NAN}, NAN};
+}
+
+void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
+                        const struct dicom_element *element)
+{
+    (void)walk;
+    char bytes[VALUE_BYTES];
+    const char *text = bytes;
+    size_t length = element->length;
+    if (element->parent != element->root || scan->file->refusal)
+        return;
+    if (element->tag == DICOM_ITEM) {
+        if (scan->n_tiles < GRID_MAX_TILES)
+            add_tile(scan);
+        return;
+    }
+    const bool position = element->tag == DICOM_TAG(0x0020, 0x0032),
+               both = element->tag == DICOM_TAG(0x0008, 0x002A);
+    if (scan->n_tiles == 0 || !(position || both || element->tag == DICOM_TAG(0x0008, 0x0032)) ||
+        length > sizeof bytes || !ts_dicom_read(&scan->reader, element->offset, bytes, length))
+        return;
+    struct dicom_grid_tile *tile = &scan->tiles[scan->n_tiles - 1];
+    ts_dicom_trim(&text, &length);
+    if (position)
+        ts_dicom_parse_decimals(text, length, tile->position_mm, 3);
+    else if (both || isnan(tile->acquired_s))
+        tile->acquired_s = ts_dicom_parse_time(text, length);
+    if (both && !isnan(ts_dicom_parse_zone(text, length))) {
+        scan->image.zone_s = ts_dicom_parse_zone(text, length);
+        scan->image.zone_in_time = true;
+    }
+}
+
+/* Returns true where the header says that the image is a grid. */
+static bool dicom_is_grid(const struct scan *scan)
+{
+    return !scan->has_groups && (scan->grid_tiles > 1 || strstr(scan->file->image_type, "VFRAME"));
+}
+
+/* Returns when the first tile was acquired; NaN where a tile does not state it. */
+static double find_start(const struct scan *scan)
+{
+    double start = scan->n_tiles > 0 ? INFINITY : NAN;
+    for (size_t k = 0; k < scan->n_tiles && !isnan(start); k++)
+        start = isnan(scan->tiles[k].acquired_s) ? NAN : fmin(start, scan->tiles[k].acquired_s);
+    return start;
+}
+
+/* Refuses a grid whose tiles are not stated, or do not fit. */
+static void check_grid(struct scan *scan, int columns, int rows)
+{
+    static const char way[] = "a grid of many slices in one image, whose header does not state";
+    const struct dicom_file *file = scan->file;
+    const struct dicom_image *grid = &scan->image;
+    size_t placed = 0;
+    for (size_t k = 0; k < scan->n_tiles; k++)
+        placed += !isnan(scan->tiles[k].position_mm[0]);
+    if (isnan(scan->grid_tiles))
+        ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
+    else if (rows == 0 || file->rows % rows || file->columns % columns || file->frames != 1)
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "a grid of %g tiles does not fit an image of %d rows and %d columns",
+                        scan->grid_tiles, file->rows, file->columns);
+    else if (!grid->have_orientation || !grid->have_spacing)
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "%s where they lie: its orientation or spacing is missing", way);
+    else if ((double)placed != scan->grid_tiles || placed != scan->n_tiles)
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "a grid of %g tiles, of which the private sequence (0065,1051) states the "
+                        "positions of %zu",
+                        scan->grid_tiles, placed);
+}
+
+/* Adds an image for each tile to scan->frames. It refuses the file where the number of tiles or
+ * their positions are not stated, or do not fit the image. */
+static void dicom_list_grid(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const double tiles = scan->grid_tiles, start = find_start(scan);
+    const bool known = tiles >= 1 && tiles <= GRID_MAX_TILES && tiles == rint(tiles);
+    const int columns = known ? (int)ceil(sqrt(tiles)) : 0,
+              rows = known ? ((int)tiles + columns - 1) / columns : 0;
+    check_grid(scan, columns, rows);
+    for (int k = 0; !file->refusal && k < (int)tiles; k++) {
+        struct dicom_image *tile = ts_dicom_add_image(scan);
+        if (!tile)
+            return;
+        tile->tile = k;
+        tile->rows = file->rows / rows;
+        tile->columns = file->columns / columns;
+        tile->tile_row = k / columns * tile->rows;
+        tile->tile_column = k % columns * tile->columns;
+        memcpy(tile->position_mm, scan->tiles[k].position_mm, sizeof tile->position_mm);
+        tile->have_position = true;
+        tile->acquired_s = start;
+        tile->slice_time_ms = (scan->tiles[k].acquired_s - start) * 1e3;
+    }
+}
+
+/* Gives the image the diffusion weighting that UIH states. */
+static void dicom_weight_by_uih(struct scan *scan)
+{
+    struct dicom_image *image = &scan->image;
+    const double *g = scan->grid_gradient, *o = image->orientation;
+    double normal[3];
+    if (isnan(scan->grid_b_value) || isnan(g[0] + g[1] + g[2]))
+        return; /* every image may have a b-value; those of diffusion have a gradient too */
+    image->b_value = scan->grid_b_value;
+    image->have_gradient = image->have_orientation;
+    ts_cross(o, o + 3, normal);
+    for (int i = 0; i < 3 && image->have_orientation; i++)
+        image->gradient[i] = g[0] * o[i] + g[1] * o[3 + i] + g[2] * normal[i];
+}
+
+/* ---- dose ------------------------------------------------------------------------------------ */
+
+/* The vector has one number for each plane, in one of two forms. Where the first is 0, they are
+ * distances from Image Position along the normal, which is the cross product of the cosines. Where
+ * it is the z coordinate of Image Position, they are z coordinates, and the planes must be axial.
+ * The numbers are read one by one from the file, so that no memory is set aside by the length that
+ * an element claims. */
+
+enum { NUMBER_BYTES = 64 };
+static const double SAME_PLACE_MM = 1e-2, AXIAL = 1e-6;
+
+bool ts_dicom_is_dose(const struct dicom_file *file)
+{
+    static const char *const dose[] = {"481.2", NULL};
+    return ts_dicom_is_class(file->sop_class, dose);
+}
+
+/* Reads the number at *offset of the vector and moves behind the backslash that ends it. Returns
+ * false where none is left, or it is wrong. */
+static bool next_offset(struct scan *scan, uint32_t *offset, double *value)
+{
+    const struct dicom_place *place = &scan->plane_offsets;
+    char bytes[NUMBER_BYTES];
+    if (*offset >= place->length)
+        return false;
+    const size_t left = place->length - *offset, n = left < sizeof bytes ? left : sizeof bytes;
+    if (!ts_dicom_read(&scan->reader, place->offset + *offset, bytes, n))
+        return false;
+    const char *end = memchr(bytes, '\\', n);
+    const size_t length = end ? (size_t)(end - bytes) : n;
+    *offset += (uint32_t)length + 1;
+    return ts_dicom_parse_decimals(bytes, length, value, 1);
+}
+
+/* Adds a frame for each plane. */
+static void place_planes(struct scan *scan)
+{
+    const double *origin = scan->image.position_mm;
+    double normal[3], offset, first = NAN;
+    uint32_t at = 0;
+    ts_cross(scan->image.orientation, scan->image.orientation + 3, normal);
+    for (int64_t i = 0; i < scan->file->frames; i++) {
+        if (!next_offset(scan, &at, &offset)) {
+            ts_dicom_refuse(scan, "dicom-dose",
+                            "Grid Frame Offset Vector has no number for plane %lld of %lld",
+                            (long long)i + 1, (long long)scan->file->frames);
+            return;
+        }
+        first = i == 0 ? offset : first;
+        const bool absolute = first != 0;
+        if (absolute &&
+            !(fabs(first - origin[2]) <= SAME_PLACE_MM && fabs(fabs(normal[2]) - 1) <= AXIAL)) {
+            ts_dicom_refuse(scan, "dicom-dose",
+                            "Grid Frame Offset Vector begins with %g, expected 0, or of axial "
+                            "planes the z coordinate of Image Position, %g",
+                            first, origin[2]);
+            return;
+        }
+        struct dicom_image *plane = ts_dicom_add_image(scan);
+        if (!plane)
+            return;
+        plane->frame = i;
+        for (int k = 0; k < 3; k++)
+            plane->position_mm[k] += absolute ? (k == 2 ? offset - first : 0) : offset * normal[k];
+    }
+    if (at < scan->plane_offsets.length)
+        ts_dicom_refuse(scan, "dicom-dose",
+                        "Grid Frame Offset Vector has more numbers than the %lld planes",
+                        (long long)scan->file->frames);
+}
+
+/* Gives the images of the file the scaling, and lists its planes as frames of the scan where there
+ * are several. Refuses the file where the scaling or the places of planes are missing or contradict
+ * the header. */
+static void dicom_list_planes(struct scan *scan)
+{
+    struct dicom_image *image = &scan->image;
+    if (image->have_slope || image->have_intercept || isnan(scan->dose_scaling)) {
+        ts_dicom_refuse(scan, "dicom-dose", "Dose Grid Scaling is %s",
+                        isnan(scan->dose_scaling) ? "missing"
+                                                  : "given beside a Rescale Slope or Intercept");
+        return;
+    }
+    image->slope = scan->dose_scaling;
+    image->have_slope = image->have_intercept = true;
+    if (scan->file->frames == 1)
+        return;
+    if (scan->file->frames > DICOM_MAX_FRAMES)
+        ts_dicom_refuse(scan, "dicom-dose", "%lld planes, at most %d are read",
+                        (long long)scan->file->frames, (int)DICOM_MAX_FRAMES);
+    else if (!image->have_position || !image->have_orientation)
+        ts_dicom_refuse(scan, "dicom-dose",
+                        "Image Position or Image Orientation (Patient) of the planes is missing");
+    else
+        place_planes(scan);
+}
+
+/* ---- csa ------------------------------------------------------------------------------------- */
+
+/* The header is a list of named tags, each with items of text. There are two forms of it, CSA1 and
+ * CSA2; the second begins with SV10. Every length is held against the end of the element, and a
+ * broken tag ends the list. */
+
+enum { DICOM_CSA_TIMES = 512 };
+
+/* These are the values that the CSA header states; NaN stands where it states none. */
+struct dicom_csa {
+    double tiles, normal[3];
+    double b_value, gradient[3]; /* s/mm2; unit vector in patient coordinates (LPS) */
+    double
+        phase_positive; /* 1: phase is encoded towards rising rows or columns, 0: the other way */
+    double times_ms[DICOM_CSA_TIMES]; /* of each tile, from the start of the volume */
+};
+
+enum { CSA_TAG_BYTES = 84, CSA_NAME_BYTES = 64, CSA_ITEM_BYTES = 16, CSA_MAX_TAGS = 1024 };
+
+struct csa_reader {
+    struct dicom_reader *reader;
+    int64_t at, end;
+    bool second;          /* CSA2, which begins with SV10 */
+    uint32_t first_items; /* of the first tag, by which the lengths of CSA1 are off */
+};
+
+static bool read_bytes(struct csa_reader *csa, void *out, size_t n)
+{
+    if ((int64_t)n > csa->end - csa->at || !ts_dicom_read(csa->reader, csa->at, out, n))
+        return false;
+    csa->at += (int64_t)n;
+    return true;
+}
+
+/* Returns the doubles that a tag's items fill, and how many there may be; NULL for a tag that is
+ * not wanted. */
+static double *wanted_values(struct dicom_csa *found, const char *name, int *count)
+{
+    const struct {
+        const char *name;
+        double *values;
+        int count;
+    } wanted[] = {{"NumberOfImagesInMosaic", &found->tiles, 1},
+                  {"SliceNormalVector", found->normal, 3},
+                  {"B_value", &found->b_value, 1},
+                  {"DiffusionGradientDirection", found->gradient, 3},
+                  {"PhaseEncodingDirectionPositive", &found->phase_positive, 1},
+                  {"MosaicRefAcqTimes", found->times_ms, DICOM_CSA_TIMES}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strcmp(name, wanted[i].name)) {
+            *count = wanted[i].count;
+            return wanted[i].values;
+        }
+    *count = 0;
+    return NULL;
+}
+
+/* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or
+ * where it is broken. */
+static bool read_item(struct csa_reader *csa, double *value)
+{
+    unsigned char header[CSA_ITEM_BYTES];
+    char text[64];
+    if (!read_bytes(csa, header, sizeof header))
+        return false;
+    const int64_t length = csa->second
+                               ? (int64_t)ts_dicom_u32(header + 4, false)
+                               : (int64_t)ts_dicom_u32(header, false) - (int64_t)csa->first_items;
+    if (length < 0 || length > csa->end - csa->at)
+        return false;
+    const size_t n = length < (int64_t)sizeof text ? (size_t)length : sizeof text;
+    if (value && n > 0 && ts_dicom_read(csa->reader, csa->at, text, n)) {
+        const char *end = memchr(text, '\0', n);
+        *value = ts_dicom_parse_number(text, end ? (size_t)(end - text) : n, "DS", false, false);
+    }
+    csa->at += (length + 3) / 4 * 4;
+    return csa->at <= csa->end;
+}
+
+static bool read_tag(struct csa_reader *csa, bool first, struct dicom_csa *found)
+{
+    unsigned char tag[CSA_TAG_BYTES];
+    char name[CSA_NAME_BYTES + 1];
+    int count;
+    if (!read_bytes(csa, tag, sizeof tag))
+        return false;
+    memcpy(name, tag, CSA_NAME_BYTES);
+    name[CSA_NAME_BYTES] = '\0';
+    const uint32_t n_items = ts_dicom_u32(tag + 76, false);
+    csa->first_items = first ? n_items : csa->first_items;
+    double *values = wanted_values(found, name, &count);
+    for (uint32_t i = 0; i < n_items; i++)
+        if (!read_item(csa, values && (int)i < count ? &values[i] : NULL))
+            return false;
+    return true;
+}
+
+/* Reads the tags up to the first that is broken. All is NaN where the file has no such header. */
+static struct dicom_csa dicom_read_csa(struct scan *scan)
+{
+    struct dicom_csa found = {.tiles = NAN,
+                              .normal = {NAN, NAN, NAN},
+                              .b_value = NAN,
+                              .gradient = {NAN, NAN, NAN},
+                              .phase_positive = NAN};
+    for (int i = 0; i < DICOM_CSA_TIMES; i++)
+        found.times_ms[i] = NAN;
+    struct csa_reader csa = {.reader = &scan->reader,
+                             .at = scan->csa.offset,
+                             .end = scan->csa.offset + scan->csa.length};
+    unsigned char start[8];
+    if (!read_bytes(&csa, start, sizeof start))
+        return found;
+    csa.second = !memcmp(start, "SV10", 4);
+    if (csa.second && !read_bytes(&csa, start, sizeof start))
+        return found;
+    const uint32_t n_tags = ts_dicom_u32(start, false);
+    for (uint32_t i = 0; i < n_tags && n_tags <= CSA_MAX_TAGS; i++)
+        if (!read_tag(&csa, i == 0, &found))
+            break;
+    return found;
+}
+
+/* Gives the image the diffusion weighting of the CSA header, where no other element has stated
+ * it. */
+static void dicom_weight_by_csa(struct dicom_image *image, const struct dicom_csa *csa)
+{
+    if (isnan(image->b_value))
+        image->b_value = csa->b_value;
+    if (image->have_gradient || isnan(csa->gradient[0] + csa->gradient[1] + csa->gradient[2]))
+        return;
+    memcpy(image->gradient, csa->gradient, sizeof image->gradient);
+    image->have_gradient = true;
+}
 
 /* ---- mosaics --------------------------------------------------------------------------------- */
 
@@ -28,7 +400,7 @@
  * of slice k is at position + row cosines * spacing_x * (columns - C) / 2 + column cosines *
  * spacing_y * (rows - R) / 2 + k * Spacing Between Slices * normal. The number of tiles and the
  * normal, which may be opposite to the cross product of the cosines, are in the scanner's private
- * CSA header (dicom_csa.h). Source: M. Brett and others, "Siemens mosaic", documentation of nibabel
+ * CSA header. Source: M. Brett and others, "Siemens mosaic", documentation of nibabel
  * (2010); compared with dcm2niix (X. Li and others, 2016). */
 
 enum { MAX_TILES = 4096 };
@@ -77,13 +449,13 @@ static void place_tile(const struct scan *scan, const double normal[3], int k, i
 static void dicom_list_tiles(struct scan *scan)
 {
     static const char way[] = "a mosaic of many slices in one image, whose header does not state";
-    const struct dicom_csa csa = ts_dicom_read_csa(scan);
+    const struct dicom_csa csa = dicom_read_csa(scan);
     struct dicom_image *mosaic = &scan->image;
     const struct dicom_file *file = scan->file;
     const double tiles = isnan(csa.tiles) ? scan->mosaic_tiles : csa.tiles;
     const int grid = tiles >= 1 && tiles <= MAX_TILES ? (int)ceil(sqrt(tiles)) : 0;
     double normal[3] = {0};
-    ts_dicom_weight_by_csa(mosaic, &csa);
+    dicom_weight_by_csa(mosaic, &csa);
     mosaic->phase_positive = csa.phase_positive;
     if (isnan(tiles))
         ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
@@ -342,7 +714,7 @@ bool ts_dicom_list_images(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
     if (ts_dicom_is_dose(file) && file->frames > 0)
-        ts_dicom_list_planes(scan);
+        dicom_list_planes(scan);
     else if (ts_dicom_is_enhanced(file) && !scan->has_groups && !scan->image.have_position &&
              !scan->image.have_orientation && !dicom_is_mosaic(scan))
         list_unplaced(scan);
@@ -352,15 +724,15 @@ bool ts_dicom_list_images(struct scan *scan)
         warn_of_outside(scan);
     scan->image.rows = file->rows;
     scan->image.columns = file->columns;
-    ts_dicom_weight_by_uih(scan);
+    dicom_weight_by_uih(scan);
     if (dicom_is_mosaic(scan)) {
         dicom_list_tiles(scan);
-    } else if (ts_dicom_is_grid(scan)) {
-        ts_dicom_list_grid(scan);
+    } else if (dicom_is_grid(scan)) {
+        dicom_list_grid(scan);
     } else if (scan->csa.length > 0 && isnan(scan->image.b_value) &&
                strstr(file->image_type, "DIFFUSION")) {
-        const struct dicom_csa csa = ts_dicom_read_csa(scan);
-        ts_dicom_weight_by_csa(&scan->image, &csa);
+        const struct dicom_csa csa = dicom_read_csa(scan);
+        dicom_weight_by_csa(&scan->image, &csa);
     }
     const bool several = !file->refusal && scan->n_frames > 0;
     struct dicom_image *images = several ? scan->frames : &scan->image;

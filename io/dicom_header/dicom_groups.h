@@ -10,6 +10,15 @@
 
 #include "io/dicom_header/dicom_scan_state.h"
 
+/* Returns true for the tag of the sequence that has an item for each tile. */
+bool ts_dicom_is_grid_sequence(uint32_t tag);
+/* Takes an element of that sequence. */
+void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
+                        const struct dicom_element *element);
+
+/* Returns true where the file is of the class RT Dose. */
+bool ts_dicom_is_dose(const struct dicom_file *file);
+
 /* Returns true for the sequences whose elements are wanted: the functional groups and the Modality
  * LUT. */
 bool ts_dicom_is_open(uint32_t tag);

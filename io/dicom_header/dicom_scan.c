@@ -17,10 +17,9 @@
 
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_elements.h"
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_fragments.h"
-#include "io/dicom_header/dicom_grid.h"
 #include "io/dicom_header/dicom_groups.h"
-#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_scan_state.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_images.h"
 #include "io/dicom_series/dicom_join.h"

@@ -12,7 +12,7 @@
 #include "core/path.h"
 #include "core/search.h"
 #include "core/vector3.h"
-#include "io/dicom_header/dicom_dose.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_series/dicom_completeness.h"
 
 /* Refuses the series with a text such as "no Image Position (Patient) in 12 of 120 slices". */

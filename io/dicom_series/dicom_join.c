@@ -19,8 +19,8 @@
 #include <strings.h>
 
 #include "core/vector3.h"
-#include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_series/dicom_geometry.h"
 #include "io/dicom_series/dicom_orientations.h"
 

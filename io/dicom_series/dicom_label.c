@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "io/dicom_header/dicom_fields.h"
-#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_series.h"
 #include "io/source/volume_text.h"
 

@@ -15,9 +15,8 @@
 
 #include "core/path.h"
 #include "io/dicom_frames/dicom_cells.h"
-#include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_header/dicom_fields.h"
-#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_series/dicom_geometry.h"
 #include "io/source/source.h"
 

@@ -19,7 +19,6 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_kernel.h"
-#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
 
 /* These are in no field: a text that no output may have, a number that only tells images apart,

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_fields.h"
 
 static bool read_one(const char *text, struct dicom_take *take)
 {

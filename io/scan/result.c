@@ -16,7 +16,6 @@
 
 #include "io/dicom/dicom_metadata.h"
 #include "io/dicom_header/dicom_fields.h"
-#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/file/result_check.h"
 #include "io/hdf5/hdf5_verify.h"

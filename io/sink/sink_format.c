@@ -3,14 +3,13 @@
  * What the formats share, and what is known of a format without the list of them (sink.c):
  * suffixes, failures, and the facts about the input as they hold for the image.
  */
-#include "io/sink/sink.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_fields.h"
 #include "io/file/file_bytes.h"
+#include "io/sink/sink.h"
 
 size_t ts_sink_stem(const struct sink_format *format, const char *path)
 {

@@ -13,7 +13,7 @@ import tempfile
 FILES = ("docs/privacy_page.py", "docs/privacy.md", "io/dicom_header/dicom_fields.def", "tests/attacks/confidentiality.tsv")
 PLANTED = [
     ("docs/privacy.md", "| `tube_voltage` | kV |", "| `tube_voltage` | V |", "its table is not"),
-    ("io/dicom_header/dicom_fields.def", 'ts_dicom_models, "-"', 'ts_dicom_models, "X"', "has the action X, and - in"),
+    ("io/dicom_header/dicom_fields.def", 'dicom_models, "-"', 'dicom_models, "X"', "has the action X, and - in"),
     ("io/dicom_header/dicom_fields.def", "IN_FILE(description), NULL, \"X\"", "IN_FILE(description), NULL, \"-\"", "and X in"),
 ]
 

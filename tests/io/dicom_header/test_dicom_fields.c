@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "io/dicom_header/dicom_fields.h"
-#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "tests/files/dicom_fixture.h"
 
