@@ -43,14 +43,8 @@ enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
-/* Removes what dead processes have left of an output of this name in the folder, files and folders,
- * with a note each. */
-void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
 /* Returns true where both names lead to one file that is there. NULL leads to none. */
 bool ts_file_is_same(const char *a, const char *b);
-/* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder.
- * The caller frees *path. Returns false where memory is out. */
-bool ts_file_temporary_path(const char *folder, const char *base, char **path);
 /* Names a folder for results that nobody keeps, in $TMPDIR or /tmp:
  * `.tomostage-KIND.tomostage-tmp.PID.RANDOM`. Removes those that dead processes have left, with a
  * note each. It is not made yet, so that a signal before the run leaves none. */
@@ -60,15 +54,56 @@ enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t siz
 enum ts_status ts_private_folder_make(const char *folder, struct ts_diag *diag);
 /* Returns the folder of a path, allocated; NULL where memory is out. */
 char *ts_file_folder(const char *path);
-/* Warns where the folder's disk has too little space for so many bytes. */
-void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag);
-/* Checks that the folder of an output is there and takes files. */
-enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag);
 /* Syncs a folder, so that a new name in it survives a power cut. A failure is a warning: what
  * `path` names is whole. */
 void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *diag);
 /* Opens a file without a name in the folder, for data that are moved into the output `base` later.
  * Returns -1 with errno where it cannot. */
 int ts_file_scratch(const char *folder, const char *base);
+
+/* A staged output is a file, or a folder of files, that is written under a temporary name beside
+ * its final one. Several of them can be published together: a name that was given can be taken back
+ * until the last one has its own, and what it had replaced is there again. */
+
+struct staged {
+    bool is_folder, force, published;
+    struct file_commit file; /* of a file: `fd` takes what is written */
+    char *path, *folder;     /* of a folder: its final name, and the folder in which it is made */
+    /* A folder has its temporary name here, and after publishing that of the folder that it
+     * replaced; a file has the second name of the file that it replaced. */
+    char *temporary;
+    bool has_old; /* `temporary` names what was replaced */
+};
+
+/* The files that a folder of this kind holds: the slices that end in `suffix`, or files of these
+ * names. */
+struct staged_content {
+    const char *suffix;       /* NULL: no slices */
+    const char *const *names; /* ends with NULL; NULL: no names */
+};
+
+/* Checks before a run whether the folder can be made: its parent takes files, and it is not there,
+ * or is empty, or with `force` holds nothing but files of a folder like this one. TS_RUN_FAILED
+ * otherwise. Too little space for `bytes` (0: not known) is a warning. */
+enum ts_status ts_staged_check_folder(const char *path, const struct staged_content *content,
+                                      bool force, int64_t bytes, struct ts_diag *diag);
+/* Create the file or the folder under its temporary name. In every case ts_staged_clear ends it. */
+enum ts_status ts_staged_file(struct staged *staged, const char *path, bool force,
+                              struct ts_diag *diag);
+enum ts_status ts_staged_folder(struct staged *staged, const char *path,
+                                const struct staged_content *content, bool force,
+                                struct ts_diag *diag);
+/* Creates file `number` (from 1) of at most `n` in a staged folder. Returns a descriptor to write
+ * to, or -1 with errno. Several threads may call it. */
+int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n,
+                          const char *suffix);
+/* Syncs the contents of the output, and the names in a folder, to the disk. */
+enum ts_status ts_staged_sync(const struct staged *staged, struct ts_diag *diag);
+/* Gives the output its name. It must be synced. */
+enum ts_status ts_staged_publish(struct staged *staged, struct ts_diag *diag);
+/* Takes the name back from a published output, and gives it to what was replaced. */
+void ts_staged_retract(struct staged *staged);
+/* Removes what is not published, or what was replaced, and frees the struct's texts. */
+void ts_staged_clear(struct staged *staged);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "io/hdf5/hdf5_describe.h"
+#include "io/hdf5/hdf5_list.h"
 #include "io/hdf5/hdf5_storage.h"
 
 /* ---- paths ----------------------------------------------------------------------------------- */

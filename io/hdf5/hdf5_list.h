@@ -9,7 +9,19 @@
 
 #include "core/arena.h"
 #include "io/hdf5/hdf5_child.h"
+#include "io/hdf5/hdf5_storage.h"
 #include "io/hdf5/hdf5_walk.h"
+
+/* These functions write short texts about an object of any HDF5 file: its type, its storage, its
+ * value where that is small. They read nothing that is large, lies in other files or needs a filter
+ * that is not built in. Call them between enter and leave. */
+
+/* Reads a text of fixed or variable length, cut to size, from an attribute, or from a dataset where
+ * `attribute` is NULL. Returns 1 where it is there, 0 where there is none (`out` is then ""), and
+ * -1 where the library failed. */
+int ts_hdf5_text_of(hid_t object, const char *attribute, char *out, size_t size);
+/* Does the same for up to `most` texts: several are written as "[z, y, x]". */
+int ts_hdf5_texts_of(hid_t object, const char *attribute, int most, char *out, size_t size);
 
 /* This is a dataset or a link. Texts are NULL where there is none. */
 struct hdf5_listed {

@@ -7,10 +7,15 @@
 #ifndef IO_SCAN_HDF5_INFO_H
 #define IO_SCAN_HDF5_INFO_H
 
+#include <stdio.h>
+
 #include "core/diag.h"
+#include "core/json.h"
+#include "io/hdf5/hdf5_list.h"
+#include "io/source/source.h"
 
 /* Lists at most 10,000 objects, 32 levels deep; links are named, not followed. A scan in NXtomo or
- * Data Exchange is described by what io/scan/hdf5_scan.h holds, or by why a chain could not read it
+ * Data Exchange is described by its frames, sizes and angles, or by why a chain could not read it
  * as it is. Prints datasets (path, shape, dtype, unit, quantity, storage, digest) and the chain of
  * processes that made them. A file of this program is verified too. TS_BAD_INPUT where it cannot be
  * read or is damaged; what could be read is printed all the same. Texts that this program has not

@@ -3,7 +3,7 @@
  * This is the source format `nexus`, which reads a scan from a NeXus file that follows NXtomo.
  * Datasets are found by definition and class, since their paths differ between beamlines;
  * parameters name them where a file has several. The text of the attribute frames_in_file stands
- * here because io/scan/hdf5_scan.c reads it again for `tomostage info`.
+ * here because io/scan/hdf5_info.c reads it again for `tomostage info`.
  */
 #ifndef IO_SCAN_NEXUS_H
 #define IO_SCAN_NEXUS_H

@@ -21,7 +21,7 @@
 #include "io/file/gzip_writer.h"
 #include "io/sink/sink.h"
 #include "io/source/metadata.h"
-#include "io/volume/nifti_header.h"
+#include "io/volume/nifti.h"
 
 /* ---- the files beside it --------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "io/file/staged.h"
+#include "io/file/file_commit.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/source/source.h"
 

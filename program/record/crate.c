@@ -12,7 +12,6 @@
 
 #include "core/json.h"
 #include "io/file/digest.h"
-#include "io/file/staged.h"
 #include "stages/engine/stage.h"
 
 /* ---- the record of a run --------------------------------------------------------------------- */

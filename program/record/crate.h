@@ -7,7 +7,7 @@
 #ifndef PROGRAM_RECORD_CRATE_H
 #define PROGRAM_RECORD_CRATE_H
 
-#include "io/file/staged.h"
+#include "io/file/file_commit.h"
 #include "pipeline/chain/chain.h"
 #include "program/record/made.h"
 

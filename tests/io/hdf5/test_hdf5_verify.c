@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "core/image.h"
-#include "io/hdf5/hdf5_trailer.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "tests/files/output_fixture.h"

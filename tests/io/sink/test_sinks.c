@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "io/sink/sink.h"
-#include "io/volume/nifti_header.h"
+#include "io/volume/nifti.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/chain_text.h"
 #include "tests/support/program.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/volume/nifti_header.h"
+#include "io/volume/nifti.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/volume_fixture.h"
 #include "tests/support/folders.h"
