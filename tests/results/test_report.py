@@ -338,6 +338,19 @@ def test_no_values(folder, chromium):
         assert not chromium.complaints() and not chromium.evaluate("document.querySelectorAll('.chart').length")
 
 
+def test_many_iterations(folder):
+    """The residuals of many iterations are thinned out, and keep their numbers."""
+    run(folder, "phantom", "head", "-o", "tiny", "--size", "16", "--slices", "2")
+    run(folder, "run", "dicom tiny | radon views=6 | sirt iterations=1100 | hdf5 long.h5", "--quiet")
+    run(folder, "report", "long.h5")
+    with open(f"{folder}/long.h5.html", encoding="utf-8") as file:
+        (residual,) = Page(file.read()).record["residuals"]
+    with h5py.File(f"{folder}/long.h5") as file:
+        table = file["entry/process_2_sirt/tables/residual"][()]
+    assert residual["iteration"] == list(range(0, table.shape[1], 2)) and len(residual["iteration"]) < 1024 < table.shape[1]
+    assert np.array_equal(np.float32(residual["largest"]), np.float32(table.max(axis=0)[::2]))
+
+
 def test_warnings_and_axes(folder, chromium):
     """A warning about files says what the input records of them; tables are drawn over the positions beside them."""
     run(folder, "phantom", "scan", "-o", "scan.nxs", "--size", "32", "--slices", "16", "--views", "24")
@@ -383,6 +396,7 @@ with tempfile.TemporaryDirectory() as FOLDER:
         test_phantom(FOLDER, CHROMIUM)
         test_curve_of_equalization(FOLDER, CHROMIUM)
         test_no_values(FOLDER, CHROMIUM)
+        test_many_iterations(FOLDER)
         test_warnings_and_axes(FOLDER, CHROMIUM)
         if DATA:
             test_data(FOLDER, CHROMIUM)
