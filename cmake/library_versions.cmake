@@ -2,15 +2,17 @@
 # The versions of what libtomostage.so shows: TOMOSTAGE_0 for what include/tomostage.h declares, TOMOSTAGE_PRIVATE for the
 # rest, which only the programs of the same build may use. Nothing of the CUDA runtime, which others may have another of.
 set(map ${CMAKE_CURRENT_BINARY_DIR}/libtomostage.map)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/tomostage.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/tomostage.h include/tomostage_array.h)
 file(READ include/tomostage.h header)
+file(READ include/tomostage_array.h arrays)
+string(APPEND header "${arrays}")
 # A name may stand on the line after its type. A declaration whose name is not found would be private without a word.
 string(REGEX MATCHALL "\nTS_PUBLIC " declarations "${header}")
 string(REGEX MATCHALL "\nTS_PUBLIC [^;(]*ts_[a-z0-9_]+\\(" found "${header}")
 list(LENGTH declarations declared)
 list(LENGTH found named)
 if(NOT declared EQUAL named)
-  message(FATAL_ERROR "include/tomostage.h has ${declared} declarations with TS_PUBLIC, but only ${named} names were found in them")
+  message(FATAL_ERROR "the headers of include/ have ${declared} declarations with TS_PUBLIC, but only ${named} names were found in them")
 endif()
 list(TRANSFORM found REPLACE ".*(ts_[a-z0-9_]+)\\($" "\\1")
 list(JOIN found ";\n    " public)

@@ -78,6 +78,9 @@ struct source {
                             (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
     enum source_coding coding;
+    /* Host memory that holds all slices, one after the other, as read() gives them: read() to their
+     * own places there copies nothing. NULL: there is none. */
+    const void *resident;
     bool in_place;   /* the source has prefetch_to() */
     bool no_digests; /* nobody asks for the digests of slices. Set before start() alone, as the next
                         one */

@@ -166,7 +166,7 @@ static size_t image_bytes(const struct ts_plan *plan)
         const struct plan_node *node = &plan->nodes[i];
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices),
                      copies = (size_t)ts_plan_copies(plan, i);
-        if (node->image_node == i)
+        if (node->image_node == i && !ts_plan_lies_in_memory(plan, i))
             bytes += slices * (copies * ts_slice_bytes(&node->out) + ts_valid_bytes(&node->out));
         bytes += ts_plan_saved_bytes(plan, i);
     }
@@ -320,7 +320,7 @@ static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation,
     simulate(plan, simulation, slab);
     for (int32_t i = plan->n_nodes - 1; i >= 0; i--) {
         struct plan_node *node = &plan->nodes[i];
-        if (node->image_node != i || simulation->computed[i] <= node->out.axes[0].n)
+        if (node->image_node != i || node->keep || simulation->computed[i] <= node->out.axes[0].n)
             continue;
         node->keep = true;
         kept[n++] = i;
@@ -412,7 +412,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     const int64_t unit = slab_unit(plan), most = preferred_slab(plan, nz, unit);
     const int64_t enough = enough_slices(plan, most);
     for (int32_t i = 0; i < plan->n_nodes; i++)
-        plan->nodes[i].keep = false;
+        plan->nodes[i].keep = ts_plan_lies_in_memory(plan, i);
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
     if (plan->value_axis.n > 0)
         order_keeps(plan, kept, n_kept);

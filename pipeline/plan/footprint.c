@@ -224,8 +224,9 @@ struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t i,
  * follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
-    return plan->cuda && plan->n_volumes == 1 && plan->value_axis.n == 0 &&
-           plan->chain->output.compression != CHAIN_STORED && plan->chain->output.n_sinks == 0;
+    return plan->cuda && plan->chain->output.path && plan->n_volumes == 1 &&
+           plan->value_axis.n == 0 && plan->chain->output.compression != CHAIN_STORED &&
+           plan->chain->output.n_sinks == 0;
 }
 
 struct source *ts_plan_reader(const struct plan_node *node)
@@ -238,6 +239,12 @@ bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source)
     const struct plan_node *node = &plan->nodes[source];
     return !plan->cuda && !node->keep && node->source && node->source->in_place &&
            node->buffer_slices <= plan->slab_slices;
+}
+
+bool ts_plan_lies_in_memory(const struct ts_plan *plan, int32_t node)
+{
+    const struct source *source = plan->nodes[node].source;
+    return !plan->cuda && source && source->resident;
 }
 
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)

@@ -19,6 +19,7 @@
 
 #include "core/arena.h"
 #include "core/trace.h"
+#include "include/tomostage_array.h"
 #include "io/file/chunks.h"
 #include "pipeline/chain/chain.h"
 #include "stages/engine/driver.h"
@@ -98,6 +99,15 @@ struct plan_checkpoint {
     double ends;        /* when the run must have paused, in ts_seconds(); 0: never */
 };
 
+/* Gets slices of an image that a caller of the library wants. */
+struct run_taker {
+    int32_t node;
+    struct ts_array array; /* they are copied there, unless `take` is set */
+    ts_take *take;
+    void *user;
+};
+
+struct run;
 /* How a run goes about a plan. The plan has those that ts_options stated. */
 struct run_options {
     bool force; /* what has the name of an output may be replaced */
@@ -114,6 +124,11 @@ struct run_options {
     enum ts_status (*on_tables)(void *user, const struct stage_context *context,
                                 const struct stage_table *tables, int n);
     void *tables_user;
+    const struct run_taker *takers; /* at most one for each image */
+    int n_takers;
+    /* Called once a run has computed all that it will. NULL: not called. */
+    enum ts_status (*on_end)(void *user, const struct run *run);
+    void *end_user;
 };
 
 /* What others ask of a run and learn of it while it is at work, also from other threads and signal
@@ -327,6 +342,9 @@ enum { PLAN_RING = 3 };
 /* Returns true where the run's CUDA device compresses the outputs before they leave it: not where
  * outputs of other formats want their values as well. */
 bool ts_plan_encodes(const struct ts_plan *plan);
+/* Returns true for a source whose slices lie in host memory of the caller's, where the CPU reads
+ * them: it counts as an image that is kept whole. */
+bool ts_plan_lies_in_memory(const struct ts_plan *plan, int32_t node);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);
 /* Returns true where the slices of a source are read to one copy of its slab while the other is at

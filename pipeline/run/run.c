@@ -530,6 +530,8 @@ static enum ts_status run_all(struct run *run)
         status = ts_run_warn_of_rows(run);
     if (status == TS_OK && run->options->on_tables)
         status = hand_tables(run);
+    if (status == TS_OK && run->options->on_end)
+        status = run->options->on_end(run->options->end_user, run);
     if (status == TS_OK && run->plan->rank == 0)
         status = ts_run_write_masks(run);
     if (!run->writer)

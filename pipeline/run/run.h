@@ -353,6 +353,8 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run
 enum ts_status ts_run_open_outputs(struct run *run, int pass);
 /* Returns true where an output holds the image of this node. */
 bool ts_run_holds(const struct run *run, int32_t node);
+/* Returns who takes the image of this node beside files, or NULL. */
+const struct run_taker *ts_run_taker(const struct run *run, int32_t node);
 /* Hands chunks of the node's image, which lie encoded in `data`, to the HDF5 file. */
 enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks,
                                  int64_t n, const unsigned char *data);

@@ -35,7 +35,9 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     struct run_node *node = &run->nodes[i];
     const int64_t slices = plan->keep ? plan->out.axes[0].n : plan->buffer_slices;
     node->copies = ts_plan_copies(run->plan, i);
-    if (plan->image_node == i && slices > 0) {
+    if (ts_plan_lies_in_memory(run->plan, i)) {
+        node->buffer = (unsigned char *)plan->source->resident; /* nobody writes there */
+    } else if (plan->image_node == i && slices > 0) {
         node->copy_bytes = (size_t)slices * ts_slice_bytes(&plan->out);
         node->buffer = ts_memory_aligned((size_t)node->copies * node->copy_bytes);
         if (!node->buffer)
@@ -74,7 +76,8 @@ static void host_free(struct run *run)
         struct source *source = run->plan->nodes[i].source;
         if (ts_plan_reads_in_place(run->plan, i))
             source->ops->prefetch_to(source, 0, 0, NULL);
-        free(run->nodes[i].buffer);
+        if (!ts_plan_lies_in_memory(run->plan, i))
+            free(run->nodes[i].buffer);
         free(run->nodes[i].valid);
         free(run->nodes[i].saved);
         free(run->nodes[i].seen);

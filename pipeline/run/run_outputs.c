@@ -205,7 +205,8 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run
         const struct sink_request request = ts_plan_sink_request(plan, i);
         status = ts_sink_check(output->sinks[i].format, &request, diag);
     }
-    if (status != TS_OK || output->path || output->n_sinks > 0 || plan->chain->part)
+    if (status != TS_OK || output->path || output->n_sinks > 0 || options->n_takers > 0 ||
+        plan->chain->part)
         return status;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"},
                   "the chain names no output file");
@@ -334,8 +335,18 @@ enum ts_status ts_run_open_outputs(struct run *run, int pass)
     return status == TS_OK ? open_sinks(run, pass) : status;
 }
 
+const struct run_taker *ts_run_taker(const struct run *run, int32_t node)
+{
+    for (int i = 0; i < run->options->n_takers; i++)
+        if (run->plan->nodes[node].leader == run->options->takers[i].node)
+            return &run->options->takers[i];
+    return NULL;
+}
+
 bool ts_run_holds(const struct run *run, int32_t node)
 {
+    if (ts_run_taker(run, node))
+        return true;
     return run->results[node].dataset >= 0 || (run->plan->chain->output.n_sinks > 0 &&
                                                run->plan->nodes[node].leader == run->sink_node);
 }

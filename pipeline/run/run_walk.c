@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/timing.h"
+#include "io/source/memory.h"
 #include "io/source/source_slices.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
@@ -508,10 +509,25 @@ int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
     return z + (place > 0 ? place * node->out.axes[0].n : 0);
 }
 
+/* Hands slices, which are in host memory, to the caller of the library. */
+static enum ts_status hand_to_taker(const struct run *run, const struct run_taker *taker,
+                                    const struct ts_image *slices)
+{
+    const size_t bytes = ts_slice_bytes(slices);
+    if (taker->take)
+        return taker->take(taker->user, slices);
+#pragma omp parallel for num_threads(run->plan->threads)
+    for (int64_t k = 0; k < slices->axes[0].n; k++)
+        ts_array_put(&taker->array, slices->z_first + k,
+                     (const unsigned char *)slices->data + (size_t)k * bytes);
+    return TS_OK;
+}
+
 enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
 {
-    enum ts_status status = TS_OK;
-    if (run->results[node].dataset >= 0)
+    const struct run_taker *taker = ts_run_taker(run, node);
+    enum ts_status status = taker ? hand_to_taker(run, taker, slices) : TS_OK;
+    if (status == TS_OK && run->results[node].dataset >= 0)
         status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices,
                                    run->diag);
     for (int i = 0;

@@ -42,12 +42,14 @@ def sources(root, folders):
 
 def includes(root, path):
     """(line number, included path) for every quoted include of `path`, and for those in angle brackets that name a floor;
-    DCMTK's own headers are quoted too, and are none of ours."""
+    DCMTK's own headers are quoted too, and are none of ours. Public headers name each other as they are installed, without
+    a folder."""
     with open(os.path.join(root, path), encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             if match and not line.startswith('#include "dcmtk/'):
-                yield number, match.group(1) or match.group(2)
+                target = match.group(1) or match.group(2)
+                yield number, f"include/{target}" if path.startswith("include/") and "/" not in target else target
 
 
 def place(path):

@@ -36,6 +36,10 @@ read -ra found <<<"$(pkg-config --cflags --libs tomostage)"
 cc "${flags[@]}" "$source/docs/example.c" "${found[@]}" -Wl,-rpath,"$(dirname "$library")" -o "$folder/with-pkg-config"
 readelf -d "$folder/with-pkg-config" | grep 'NEEDED.*libtomostage' >/dev/null || fail "the example of pkg-config does not load the library"
 
+cc "${flags[@]}" "$source/docs/example_arrays.c" "${found[@]}" -Wl,-rpath,"$(dirname "$library")" -o "$folder/arrays"
+"$folder/arrays" >"$folder/log" 2>&1 || fail "the example of arrays: $(cat "$folder/log")"
+grep -q '^smoothed 65536 values, mean 31\.5$' "$folder/log" || fail "the example of arrays says: $(cat "$folder/log")"
+
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)
 project(example LANGUAGES C)
@@ -69,7 +73,7 @@ run_example result || fail "the example does not read HDF5: $(cat "$folder/log")
 # Only what the public header declares is visible, or is not of the private version. A declaration may be wrapped.
 nm -D --defined-only --with-symbol-versions "$library" | awk '$2 ~ /[TDBR]/ && $3 !~ /@TOMOSTAGE_PRIVATE/ {sub("@.*", "", $3); print $3}' |
     sort >"$folder/exported"
-tr '\n' ' ' <"$source/include/tomostage.h" | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9_]+\(' | grep -oE 'ts_[a-z0-9_]+\($' | tr -d '(' |
+cat "$source"/include/*.h | tr '\n' ' ' | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9_]+\(' | grep -oE 'ts_[a-z0-9_]+\($' | tr -d '(' |
     sort >"$folder/declared"
 grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || fail "its exports differ from the header"
 if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then fail "the library shows its CUDA runtime"; fi

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libtomostage on arrays: a chain whose images lie in memory of the caller's, in place of files.
+ *
+ *     const char *text = "memory volume | box radius=2 | save name=smooth | equalize";
+ *     struct ts_array in = {sizeof in, pixels, TS_U16, 3, {64, 512, 512}, .cuda_device = -1};
+ *     struct ts_array out = {sizeof out, result, TS_U16, 3, {64, 512, 512}, .cuda_device = -1};
+ *     status = ts_chain_parse(text, strlen(text), "chain", NULL, &chain, diag);
+ *     if (status == TS_OK) status = ts_chain_set_array(chain, "volume", &in, NULL, diag);
+ *     if (status == TS_OK) status = ts_plan_create(chain, &options, &plan, diag);
+ *     if (status == TS_OK) status = ts_run_create(plan, &run, diag);
+ *     if (status == TS_OK) status = ts_run_set_array(run, "data", &out, diag);
+ *     if (status == TS_OK) status = ts_run_execute(run, diag);
+ *
+ * The rules of tomostage.h hold. A struct whose first member is `size` may grow at its end: set it
+ * to sizeof of the struct as the caller was compiled. Images are named as a result file names them:
+ * "data" is that of the last stage, and a stage `save name=smooth` names another "smooth".
+ */
+#ifndef TOMOSTAGE_ARRAY_H
+#define TOMOSTAGE_ARRAY_H
+
+#include "tomostage.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An array of 2 to 4 axes in the caller's memory, as DLPack and Python's buffer protocol describe
+ * one: (y, x), (z, y, x), (z, view, detector), or with an axis of volumes before them. */
+struct ts_array {
+    size_t size; /* sizeof(struct ts_array) */
+    void *data;  /* the element whose indices are all 0 */
+    enum ts_dtype dtype;
+    int rank;
+    int64_t n[TS_MAX_RANK];      /* the last axis is x, or the detector */
+    int64_t stride[TS_MAX_RANK]; /* in bytes, may be negative; all 0: C order without gaps */
+    int32_t cuda_device; /* the device that holds the data; -1: host memory, the only one so far */
+    void *cuda_stream;   /* not used for host memory */
+};
+
+/* Gives the input that the chain calls "memory NAME" its array. `about` states what the values are:
+ * axes with spacing, unit and angles, quantity, unit, geometry and beam; its rank, sizes and dtype
+ * have to be those of the array, its data is not looked at, and its bits `valid` are copied. NULL:
+ * an intensity with distances of one pixel. All of it is copied but the values, which the caller
+ * keeps, unchanged, until the last plan of the chain is destroyed. An array in C order is read
+ * where it is; of one with other strides each slab is copied when it is needed. Images have the
+ * types u8 to i32 and f32. TS_BAD_CHAIN: the chain has no such input (memory-unknown).
+ * TS_BAD_INPUT: the array cannot be an image (memory-array), or `about` does not describe it
+ * (memory-about). */
+TS_PUBLIC enum ts_status ts_chain_set_array(struct ts_chain *chain, const char *name,
+                                            const struct ts_array *array,
+                                            const struct ts_image *about, struct ts_diag *diag);
+
+/* Describes an image that the run will make, with the axis of its volumes or of a sweep's values
+ * before its own; image->data is NULL. What image points to is the plan's. TS_BAD_CHAIN
+ * (image-unknown): the chain makes no image of this name. */
+TS_PUBLIC enum ts_status ts_plan_describe(const struct ts_plan *plan, const char *name,
+                                          struct ts_image *image, struct ts_diag *diag);
+
+/* A run of a plan: what it is given, and what it leaves behind. The plan stays as it is, and may
+ * have several runs, one at a time. It must outlive them. */
+struct ts_run;
+TS_PUBLIC enum ts_status ts_run_create(const struct ts_plan *plan, struct ts_run **run,
+                                       struct ts_diag *diag);
+TS_PUBLIC void ts_run_destroy(struct ts_run *run);
+/* Has the run write an image to an array, whose type and sizes ts_plan_describe() gives, beside the
+ * files that the chain names; a chain may name none. The memory must last until the run is
+ * destroyed or has another array for this image. After a run that fails it holds nothing of use.
+ * TS_BAD_CHAIN: image-unknown, or memory-array where the array does not fit the image. */
+TS_PUBLIC enum ts_status ts_run_set_array(struct ts_run *run, const char *name,
+                                          const struct ts_array *array, struct ts_diag *diag);
+/* Takes a slab of slices in host memory, whose first one is slab->z_first, counted through all
+ * volumes. The slab is gone when it returns. What it returns, but TS_OK, ends the run. */
+typedef enum ts_status ts_take(void *user, const struct ts_image *slab);
+/* Has the run hand an image over in slabs of rising z, one at a time, in place of an array. */
+TS_PUBLIC enum ts_status ts_run_set_take(struct ts_run *run, const char *name, ts_take *take,
+                                         void *user, struct ts_diag *diag);
+/* Carries the plan out, as ts_plan_run() does. It may be called again, also with other arrays. */
+TS_PUBLIC enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag);
+/* Asks a run to end with TS_STOPPED, from any thread or a signal handler. */
+TS_PUBLIC void ts_run_stop(struct ts_run *run);
+/* Describes a table that the last execution left: "STAGE.TABLE", such as "statistics.mean" or, of a
+ * second such stage, "histogram#2.counts". Axes, type and unit are in `table`, whose data is the
+ * run's until it is executed again or destroyed. TS_BAD_CHAIN (table-unknown): there is none. */
+TS_PUBLIC enum ts_status ts_run_table(const struct ts_run *run, const char *name,
+                                      struct ts_image *table, struct ts_diag *diag);
+/* Return the name of table i, NULL past the last one. */
+TS_PUBLIC const char *ts_run_table_name(const struct ts_run *run, size_t i);
+
+/* Write what ts_plan_print() and ts_diag_print() print, or with `json` the same as JSON, into a
+ * buffer as snprintf does: the text ends in a zero where size > 0, and the length that the whole
+ * text has is returned, without the zero. 0 where memory is out. */
+TS_PUBLIC size_t ts_plan_text(const struct ts_plan *plan, bool json, char *text, size_t size);
+TS_PUBLIC size_t ts_diag_text(const struct ts_diag *diag, bool json, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

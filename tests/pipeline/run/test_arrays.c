@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chains on arrays: the values are those of the same chain on files, arrays of any strides are read
+ * and written, nothing of an array in C order is copied, and wrong arrays are refused by name.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "include/tomostage_array.h"
+#include "tests/support/support.h"
+
+enum { NZ = 7, NY = 11, NX = 13, PIXELS = NZ * NY * NX };
+
+static struct ts_diag *diag;
+
+static void begin(void)
+{
+    diag = ts_diag_create();
+}
+
+static void end(void)
+{
+    ts_diag_destroy(diag);
+}
+
+TestSuite(arrays, .init = begin, .fini = end);
+
+static void fill(float *values)
+{
+    for (int i = 0; i < PIXELS; i++)
+        values[i] = (float)(i * 7919 % 1000) - 300.0f;
+}
+
+static struct ts_array array_of(void *data, enum ts_dtype dtype)
+{
+    return (struct ts_array){.size = sizeof(struct ts_array),
+                             .data = data,
+                             .dtype = dtype,
+                             .rank = 3,
+                             .n = {NZ, NY, NX},
+                             .cuda_device = -1};
+}
+
+struct trial {
+    struct ts_chain *chain;
+    struct ts_plan *plan;
+    struct ts_run *run;
+};
+
+static struct trial plan_of(const char *text, const struct ts_array *in,
+                            const struct ts_image *about)
+{
+    struct trial trial = {0};
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    options.device = "cpu";
+    options.threads = 2;
+    enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &trial.chain, diag);
+    if (status == TS_OK)
+        status = ts_chain_set_array(trial.chain, "volume", in, about, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(trial.chain, &options, &trial.plan, diag);
+    if (status == TS_OK)
+        status = ts_run_create(trial.plan, &trial.run, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    return trial;
+}
+
+static void finish(struct trial *trial)
+{
+    ts_run_destroy(trial->run);
+    ts_plan_destroy(trial->plan);
+    ts_chain_destroy(trial->chain);
+}
+
+static void execute(const struct trial *trial)
+{
+    const enum ts_status status = ts_run_execute(trial->run, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+}
+
+/* The mean of 3 x 3 pixels with the border reflected, plainly. */
+static float mean_of_nine(const float *values, int z, int y, int x)
+{
+    double sum = 0;
+    for (int dy = -1; dy <= 1; dy++)
+        for (int dx = -1; dx <= 1; dx++) {
+            const int row = y + dy < 0     ? 0
+                            : y + dy >= NY ? NY - 1
+                                           : y + dy,
+                      column = x + dx < 0     ? 0
+                               : x + dx >= NX ? NX - 1
+                                              : x + dx;
+            sum += (double)values[(z * NY + row) * NX + column];
+        }
+    return (float)(sum / 9);
+}
+
+static const char two_images[] = "memory volume | box radius=1 dimensions=2d | "
+                                 "save name=smooth | rescale range=[-300,700]";
+
+Test(arrays, images_are_written_to_arrays_again_and_again)
+{
+    static float values[PIXELS], smooth[PIXELS], scaled[PIXELS];
+    fill(values);
+    const struct ts_array in = array_of(values, TS_F32), first = array_of(smooth, TS_F32),
+                          last = array_of(scaled, TS_F32);
+    struct trial trial = plan_of(two_images, &in, NULL);
+    struct ts_image image;
+    cr_assert_eq(ts_plan_describe(trial.plan, "smooth", &image, diag), TS_OK);
+    cr_assert_eq(image.rank, 3);
+    cr_assert_eq(image.dtype, TS_F32);
+    cr_assert_eq(image.axes[2].n, NX);
+    cr_assert_eq(ts_run_set_array(trial.run, "smooth", &first, diag), TS_OK);
+    cr_assert_eq(ts_run_set_array(trial.run, "data", &last, diag), TS_OK);
+    for (int round = 0; round < 3; round++) {
+        memset(smooth, 0, sizeof smooth);
+        execute(&trial);
+        for (int i = 0; i < PIXELS; i++) {
+            const float expected = mean_of_nine(values, i / (NY * NX), i / NX % NY, i % NX);
+            cr_assert(fabsf(smooth[i] - expected) <= 1e-4f, "pixel %d: %g, not %g", i,
+                      (double)smooth[i], (double)expected);
+            cr_assert(fabsf(scaled[i] - (smooth[i] + 300) / 1000) <= 1e-6f);
+        }
+        values[round] += 10; /* a run reads what is there now */
+    }
+    finish(&trial);
+}
+
+/* The planes, rows and columns of an array may lie anywhere, but for neighbors in a row. */
+Test(arrays, strides_are_followed)
+{
+    static float values[PIXELS], moved[2 * PIXELS], out[2 * PIXELS];
+    fill(values);
+    struct ts_array in = array_of(moved, TS_F32), result = array_of(out, TS_F32);
+    /* (y, z, x) in memory, with a gap behind every row; the planes of the result from last to
+     * first */
+    in.stride[0] = 2 * NX * (int64_t)sizeof(float);
+    in.stride[1] = NZ * in.stride[0];
+    in.stride[2] = sizeof(float);
+    result.stride[2] = sizeof(float);
+    result.stride[1] = NX * (int64_t)sizeof(float);
+    result.stride[0] = -NY * result.stride[1];
+    result.data = out + (NZ - 1) * NY * NX;
+    for (int i = 0; i < PIXELS; i++)
+        moved[((i / NX % NY) * NZ + i / (NY * NX)) * 2 * NX + i % NX] = values[i];
+    struct trial trial = plan_of("memory volume | rescale range=[-300,700]", &in, NULL);
+    cr_assert_eq(ts_run_set_array(trial.run, "data", &result, diag), TS_OK);
+    execute(&trial);
+    for (int i = 0; i < PIXELS; i++) {
+        const float got = out[(NZ - 1 - i / (NY * NX)) * NY * NX + i % (NY * NX)];
+        cr_assert(fabsf(got - (values[i] + 300) / 1000) < 1e-6f, "pixel %d: %g", i, (double)got);
+    }
+    finish(&trial);
+}
+
+struct slabs {
+    int64_t next;
+    float sum;
+    enum ts_status answer;
+};
+
+static enum ts_status take(void *user, const struct ts_image *slab)
+{
+    struct slabs *slabs = user;
+    cr_assert_eq(slab->z_first, slabs->next);
+    slabs->next += slab->axes[0].n;
+    for (int64_t i = 0; i < slab->axes[0].n * NY * NX; i++)
+        slabs->sum += ((const float *)slab->data)[i];
+    return slabs->answer;
+}
+
+Test(arrays, slabs_are_handed_over_in_order)
+{
+    static float values[PIXELS];
+    for (int i = 0; i < PIXELS; i++)
+        values[i] = 2;
+    const struct ts_array in = array_of(values, TS_F32);
+    struct slabs slabs = {.answer = TS_OK};
+    struct trial trial = plan_of("memory volume | box radius=1", &in, NULL);
+    cr_assert_eq(ts_run_set_take(trial.run, "data", take, &slabs, diag), TS_OK);
+    execute(&trial);
+    cr_assert_eq(slabs.next, NZ);
+    cr_assert_eq(slabs.sum, 2 * PIXELS);
+    slabs = (struct slabs){.answer = TS_STOPPED};
+    cr_assert_eq(ts_run_execute(trial.run, diag), TS_STOPPED);
+    finish(&trial);
+}
+
+Test(arrays, tables_stay_until_the_next_run)
+{
+    static float values[PIXELS];
+    fill(values);
+    const struct ts_array in = array_of(values, TS_F32);
+    struct slabs slabs = {.answer = TS_OK};
+    struct ts_image table;
+    double sum = 0;
+    struct trial trial = plan_of("memory volume | statistics", &in, NULL);
+    cr_assert_eq(ts_run_set_take(trial.run, "data", take, &slabs, diag), TS_OK);
+    execute(&trial);
+    for (int i = 0; i < PIXELS; i++)
+        sum += (double)values[i];
+    cr_assert_str_eq(ts_run_table_name(trial.run, 0) ? "a table" : "none", "a table");
+    cr_assert_eq(ts_run_table(trial.run, "statistics.mean", &table, diag), TS_OK);
+    cr_assert_eq(table.dtype, TS_F64);
+    cr_assert(fabs(*(const double *)table.data - sum / PIXELS) < 1e-9);
+    cr_assert_eq(ts_run_table(trial.run, "statistics.nothing", &table, diag), TS_BAD_CHAIN);
+    finish(&trial);
+}
+
+/* What `about` says reaches the chain: angles, spacing, units. */
+Test(arrays, a_sinogram_is_described)
+{
+    enum { VIEWS = 12, DETECTORS = 16 };
+    static float rows[VIEWS * DETECTORS], slice[DETECTORS * DETECTORS];
+    double angles[VIEWS];
+    struct ts_array in = {.size = sizeof in,
+                          .data = rows,
+                          .dtype = TS_F32,
+                          .rank = 3,
+                          .n = {1, VIEWS, DETECTORS},
+                          .cuda_device = -1},
+                    out = in;
+    for (int i = 0; i < VIEWS * DETECTORS; i++)
+        rows[i] = i % DETECTORS > 3 && i % DETECTORS < 12 ? 1.0f : 0.0f;
+    for (int v = 0; v < VIEWS; v++)
+        angles[v] = 15.0 * v;
+    struct ts_image about = {
+        .rank = 3,
+        .dtype = TS_F32,
+        .quantity = TS_LINE_INTEGRAL,
+        .unit = "1",
+        .axes = {{.kind = TS_AXIS_Z, .n = 1, .spacing = 1, .unit = "mm"},
+                 {.kind = TS_AXIS_VIEW, .n = VIEWS, .unit = "degree", .positions = angles},
+                 {.kind = TS_AXIS_DETECTOR,
+                  .n = DETECTORS,
+                  .spacing = 0.5,
+                  .unit = "mm",
+                  .first = -3.75}}};
+    struct trial trial = plan_of("memory volume | fbp", &in, &about);
+    struct ts_image image;
+    memset(angles, 0, sizeof angles); /* it was copied */
+    cr_assert_eq(ts_plan_describe(trial.plan, "data", &image, diag), TS_OK);
+    cr_assert_eq(image.axes[1].n, DETECTORS);
+    cr_assert_eq(image.axes[1].spacing, 0.5);
+    cr_assert_eq(image.quantity, TS_ATTENUATION);
+    out.data = slice;
+    out.n[1] = DETECTORS;
+    cr_assert_eq(ts_run_set_array(trial.run, "data", &out, diag), TS_OK);
+    execute(&trial);
+    /* a disc of 4 mm that is seen as 1 in every ray */
+    cr_assert(slice[8 * DETECTORS + 8] > 0.1f && slice[8 * DETECTORS + 8] < 0.5f, "%g",
+              (double)slice[8 * DETECTORS + 8]);
+    finish(&trial);
+}
+
+static void expect(enum ts_status status, enum ts_status expected, const char *code,
+                   const char *part)
+{
+    cr_assert_eq(status, expected, "%s: status %d", code, status);
+    const struct ts_diag_record *record = ts_diag_get(diag, ts_diag_count(diag) - 1);
+    cr_assert_str_eq(record->code, code);
+    cr_assert_not_null(strstr(record->message, part), "%s", record->message);
+    ts_diag_clear(diag);
+}
+
+Test(arrays, wrong_ones_are_refused_by_name)
+{
+    static float values[PIXELS];
+    static const char text[] = "memory volume | box radius=1";
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    const struct ts_options options = TS_OPTIONS_DEFAULT;
+    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK);
+    expect(ts_plan_create(chain, &options, &plan, diag), TS_BAD_CHAIN, "memory-missing",
+           "none was given");
+    ts_plan_destroy(plan);
+    const struct ts_array right = array_of(values, TS_F32);
+    expect(ts_chain_set_array(chain, "other", &right, NULL, diag), TS_BAD_CHAIN, "memory-unknown",
+           "no input 'memory other'");
+    const struct {
+        struct ts_array array;
+        const char *part;
+    } wrong[] = {
+        {{0}, "of another version"},
+        {{.size = sizeof right, .cuda_device = 0}, "memory of a device"},
+        {{.size = sizeof right, .cuda_device = -1}, "no data"},
+        {{.size = sizeof right, .data = values, .rank = 1, .cuda_device = -1}, "2 to 4 axes"},
+        {array_of(values, TS_F64), "not of one of the types"},
+        {array_of(values, TS_F16), "not of one of the types"},
+        {{.size = sizeof right, .data = values, .dtype = TS_F32, .rank = 2, .cuda_device = -1},
+         "without elements"},
+        {{.size = sizeof right,
+          .data = values,
+          .dtype = TS_F32,
+          .rank = 2,
+          .n = {INT64_MAX / 2, 8},
+          .cuda_device = -1},
+         "more bytes than memory"},
+        {{.size = sizeof right,
+          .data = values,
+          .dtype = TS_F32,
+          .rank = 2,
+          .n = {4, 4},
+          .stride = {4, 16},
+          .cuda_device = -1},
+         "not contiguous along its last axis"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        expect(ts_chain_set_array(chain, "volume", &wrong[i].array, NULL, diag), TS_BAD_INPUT,
+               "memory-array", wrong[i].part);
+    struct ts_image about = {.rank = 3, .dtype = TS_F32};
+    expect(ts_chain_set_array(chain, "volume", &right, &about, diag), TS_BAD_INPUT, "memory-about",
+           "other sizes");
+    ts_chain_destroy(chain);
+}
+
+Test(arrays, images_that_do_not_fit_are_refused)
+{
+    static float values[PIXELS], out[PIXELS];
+    const struct ts_array in = array_of(values, TS_F32);
+    struct ts_array other = array_of(out, TS_U16);
+    struct trial trial = plan_of("memory volume | box radius=1", &in, NULL);
+    expect(ts_run_set_array(trial.run, "nothing", &other, diag), TS_BAD_CHAIN, "image-unknown",
+           "'nothing'");
+    expect(ts_run_set_array(trial.run, "data", &other, diag), TS_BAD_CHAIN, "memory-array",
+           "another type");
+    other.dtype = TS_F32;
+    other.n[0]--;
+    expect(ts_run_set_array(trial.run, "data", &other, diag), TS_BAD_CHAIN, "memory-array",
+           "other sizes");
+    expect(ts_run_execute(trial.run, diag), TS_BAD_CHAIN, "no-output", "names no output");
+    finish(&trial);
+}
+
+/* A large array of which nothing is copied: the plan counts no image of the input. */
+Test(arrays, an_array_in_the_order_of_c_is_not_copied)
+{
+    enum { SIDE = 256 };
+    const size_t bytes = (size_t)SIDE * SIDE * SIDE * sizeof(float);
+    float *values = calloc(1, bytes);
+    struct ts_array in = array_of(values, TS_F32), turned;
+    char text[1 << 14];
+    double mebibytes[2];
+    for (int d = 0; d < 3; d++)
+        in.n[d] = SIDE;
+    turned = in;
+    turned.stride[0] = SIDE * (int64_t)sizeof(float);
+    turned.stride[1] = SIDE * turned.stride[0];
+    turned.stride[2] = sizeof(float);
+    for (int k = 0; k < 2; k++) {
+        struct trial trial =
+            plan_of("memory volume | rescale range=[0,1]", k == 0 ? &in : &turned, NULL);
+        cr_assert_gt(ts_plan_text(trial.plan, false, text, sizeof text), 100);
+        const char *memory = strstr(text, "memory ");
+        while (memory && sscanf(memory, "memory %lf MiB", &mebibytes[k]) != 1)
+            memory = strstr(memory + 1, "memory ");
+        cr_assert_not_null(memory, "%s", text);
+        finish(&trial);
+    }
+    cr_assert_lt(mebibytes[0], mebibytes[1], "%g and %g MiB", mebibytes[0], mebibytes[1]);
+    free(values);
+}
+
+Test(arrays, texts_are_cut_as_snprintf_does)
+{
+    char text[8];
+    ts_diag_clear(diag);
+    cr_assert_eq(ts_diag_text(diag, false, NULL, 0), 0);
+    struct ts_chain *chain = NULL;
+    (void)ts_chain_parse("box", 3, "test", NULL, &chain, diag);
+    ts_chain_destroy(chain);
+    const size_t length = ts_diag_text(diag, true, NULL, 0);
+    cr_assert_gt(length, 20);
+    cr_assert_eq(ts_diag_text(diag, true, text, sizeof text), length);
+    cr_assert_eq(strlen(text), sizeof text - 1);
+    cr_assert_eq(text[0], '{');
+}
