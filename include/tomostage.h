@@ -174,8 +174,10 @@ struct ts_image {
     struct ts_beam beam; /* the beam of a sinogram; every field is 0 for a volume */
     int64_t z_first;     /* index in the whole image of this slab's first slice */
     void *data;          /* host memory, or NULL for a description */
-    bool masked;     /* some pixels may be invalid: their values are no measurements, such as a CT's
-                        padding */
+    bool masked; /* some pixels may be invalid: their values are no measurements, such as a CT's
+                    padding */
+    unsigned char labels; /* 0: the values measure; 1: they are a mask of 0 and 1; 2: they are
+                             labels, numbers of regions that no arithmetic may mix */
     uint64_t *valid; /* of a masked image with data: a bit for each pixel, 1 where it is valid. Each
                       * slice begins at a word of its own, and pixel i of it is bit i % 64 of word i
                       * / 64; the last bits are 0 */

@@ -180,6 +180,8 @@ static void write_data(struct hdf5_writer *writer, const char *group, const stru
     if (*unit)
         put_text(writer, path, "units", unit);
     put_text(writer, path, "quantity", ts_quantity_name(image->quantity));
+    if (image->labels)
+        put_text(writer, path, "labels", image->labels == 1 ? "mask" : "regions");
     put_text(writer, path, "interpretation", "image");
     format_name(name, sizeof name, quantity_words(image->quantity), unit);
     put_text(writer, path, "long_name", name);

@@ -242,6 +242,7 @@ static void describe(struct mask_source *source)
     base->image.quantity = TS_INTENSITY;
     base->image.unit = ts_source_unit(TS_INTENSITY);
     base->image.masked = false;
+    base->image.labels = file->lowest >= 0 && file->highest <= 1 ? 1 : 2;
     base->image.data = NULL;
     base->image.dtype = TS_I32;
     static const enum ts_dtype dtypes[] = {TS_I16, TS_U16, TS_I8, TS_U8};

@@ -7,6 +7,7 @@
 #include "io/mask/rtstruct.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 
@@ -73,6 +74,10 @@ static void take_contour(struct region_file *file, const struct dicom_element *e
         ts_region_text(file, element, type, sizeof type);
         contour->exclusive = text_equals(type, "CLOSEDPLANAR_XOR");
         contour->closed = contour->exclusive || text_equals(type, "CLOSED_PLANAR");
+    } else if (element->tag == DICOM_TAG(0x3006, 0x0045)) {
+        char offset[64];
+        ts_region_text(file, element, offset, sizeof offset);
+        contour->moved = strpbrk(offset, "123456789") != NULL;
     } else if (element->tag == DICOM_TAG(0x3006, 0x0046)) {
         contour->n_points = ts_region_integer(file, element);
     } else if (element->tag == DICOM_TAG(0x3006, 0x0050)) {

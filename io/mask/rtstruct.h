@@ -14,6 +14,7 @@ struct rtstruct_contour {
     struct dicom_place data;
     int64_t n_points; /* as the file claims it; -1: it does not */
     int64_t roi;      /* number of the region, once it is known; before: of its item */
+    bool moved;       /* by a Contour Offset Vector other than 0 */
     bool closed,
         exclusive; /* exclusive: CLOSEDPLANAR_XOR, of which two copies are meant to cancel out */
 };

@@ -2,8 +2,8 @@
  *
  * This reads the points of the wanted regions and fills their contours, slice by slice. A contour
  * belongs to the slice in whose plane it lies. Where planes are resampled it reaches half of the
- * smallest distance between the planes of its region to both sides, or half a slice where the
- * region has one plane: a slice then has the contours of the nearest plane. Within a plane nothing
+ * distance to the nearest other plane of its region to both sides, or half a slice where the region
+ * has one plane: a slice then has the contours of the nearest plane. Within a plane nothing
  * is resampled: contour_cross has the rule.
  */
 #include <inttypes.h>
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
+#include "io/mask/contour_pair.h"
 #include "io/mask/rtstruct.h"
 
 /* ---- filling --------------------------------------------------------------------------------- */
@@ -69,6 +71,14 @@ enum { MOST_POINTS = 1 << 22 };
 static const double TOLERANCE = 0.1;
 /* Contours whose planes are less than this apart, in slices, lie in one plane. */
 static const double SAME_PLANE = 0.02;
+/* A slice in the middle between two planes belongs to the one after, whatever rounding says. */
+static const double SLACK = 1e-6;
+/* A plane that is more than this many of the region's usual distances away from all others reaches
+ * half of a usual one. */
+static const double FAR_PLANE = 2.5;
+/* What comparing contours may cost: a pair counts one, and where their boxes meet their crossings
+ * with lines. */
+static const double MOST_WORK = 1 << 28;
 /* No scanned object lies a kilometer away. */
 static const double MOST_MM = 1e6;
 
@@ -77,8 +87,9 @@ struct filled_contour {
     double plane;     /* in slices */
     double low, high; /* it belongs to slices of [low, high) */
     size_t first, n;  /* its corners */
-    const double *corners;
+    struct contour_outline outline;
     bool exclusive;
+    bool copy; /* of another one, to be left out */
 };
 
 struct rtstruct_file {
@@ -236,8 +247,9 @@ static int by_label_and_plane(const void *a, const void *b)
         return one->plane < other->plane ? -1 : 1;
     if (one->n != other->n)
         return one->n < other->n ? -1 : 1;
-    return one->n == 0 ? 0
-                       : memcmp(one->corners, other->corners, 2 * one->n * sizeof *one->corners);
+    return one->n == 0
+               ? 0
+               : memcmp(one->outline.corners, other->outline.corners, 2 * one->n * sizeof(double));
 }
 
 /* Drops the copies of sorted contours: by the even-odd rule two would be nothing. Returns how many
@@ -255,33 +267,160 @@ static size_t drop_copies(struct rtstruct_file *set)
     return all - set->n_contours;
 }
 
-/* Gives the contours of one label, which are sorted, their slices: half of the smallest distance of
- * planes around. */
-static void spread_planes(struct filled_contour *contours, size_t n)
+/* Marks near copies of the contours of one label, which are sorted by plane, and counts pairs that
+ * cross. Planes are one that belong to one slice or, where they are resampled, `near` apart. False:
+ * there are too many pairs. */
+static bool compare_contours(struct filled_contour *contours, size_t n, double near, double *left,
+                             size_t *crossed)
 {
-    double distance = INFINITY;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n && !contours[i].copy; k++) {
+            const struct filled_contour *one = &contours[i];
+            struct filled_contour *other = &contours[k];
+            if (near > 0 ? other->plane - one->plane > near : rint(other->plane) > rint(one->plane))
+                break;
+            if (--*left < 0)
+                return false;
+            if (one->exclusive || other->exclusive || other->copy)
+                continue;
+            const enum contour_relation is =
+                ts_contour_relate(&one->outline, &other->outline, left);
+            other->copy = is == CONTOURS_REPEAT;
+            *crossed += is == CONTOURS_CROSS;
+        }
+    return true;
+}
+
+/* Returns the index behind the contours of the label of contour i. */
+static size_t end_of_label(const struct rtstruct_file *set, size_t i)
+{
+    size_t end = i + 1;
+    while (end < set->n_contours && set->contours[end].label == set->contours[i].label)
+        end++;
+    return end;
+}
+
+/* Gives contours of one label that lie in one plane, to rounding, the same number for it; returns
+ * the median distance of neighboring planes, 1 where there is one plane. Planes that are nearer
+ * than contours need lie to their slice count only where most are. `gaps` holds n. */
+static double join_planes(struct filled_contour *contours, size_t n, double *gaps)
+{
+    size_t n_gaps = 0;
     for (size_t i = 1; i < n; i++)
         if (contours[i].plane - contours[i - 1].plane < SAME_PLANE)
             contours[i].plane = contours[i - 1].plane;
         else
-            distance = fmin(distance, contours[i].plane - contours[i - 1].plane);
-    distance = isfinite(distance) ? distance : 1;
-    for (size_t i = 0; i < n; i++) {
-        contours[i].low = contours[i].plane - 0.5 * distance;
-        contours[i].high = contours[i].plane + 0.5 * distance;
+            gaps[n_gaps++] = contours[i].plane - contours[i - 1].plane;
+    qsort(gaps, n_gaps, sizeof *gaps, ts_compare_doubles);
+    size_t near = 0;
+    while (near < n_gaps && gaps[near] < 0.99 * TOLERANCE)
+        near++;
+    near = 4 * (n_gaps - near) < n_gaps ? 0 : near;
+    return n_gaps > 0 ? gaps[near + (n_gaps - near) / 2] : 1;
+}
+
+/* Gives the contours of one label, which are sorted, their slices: half of the distance of the
+ * nearest plane around. */
+static void spread_planes(struct filled_contour *contours, size_t n, double usual)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        const double plane = contours[i].plane;
+        for (end = i + 1; end < n && contours[end].plane == plane;)
+            end++;
+        double distance = i > 0 ? plane - contours[i - 1].plane : INFINITY;
+        if (end < n)
+            distance = fmin(distance, contours[end].plane - plane);
+        if (!(distance <= FAR_PLANE * usual))
+            distance = usual;
+        const double low = plane - 0.5 * distance - SLACK, high = plane + 0.5 * distance - SLACK;
+        for (size_t k = i; k < end; k++) {
+            contours[k].low = i > 0 ? fmax(low, contours[i - 1].high) : low;
+            contours[k].high = high;
+        }
     }
+}
+
+/* Warns of slices between the first and the last of a region in which it has no contour. */
+static void warn_of_gaps(const struct rtstruct_file *set, struct ts_diag *diag)
+{
+    const double nz = (double)set->grid->axes[0].n;
+    size_t gaps = 0, regions = 0;
+    int64_t slices = 0;
+    for (size_t i = 0, end; i < set->n_contours; i = end) {
+        const size_t before = gaps;
+        double reached = INFINITY;
+        end = end_of_label(set, i);
+        for (size_t k = i; k < end; k++) {
+            const double first = clamped(ceil(set->contours[k].low), 0, nz);
+            gaps += first > reached;
+            slices += first > reached ? (int64_t)(first - reached) : 0;
+            reached = fmax(k > i ? reached : 0, clamped(ceil(set->contours[k].high), 0, nz));
+        }
+        regions += gaps > before;
+    }
+    if (gaps == 0)
+        return;
+    ts_diag_warning(diag, &(struct diag_site){.code = "contours-gaps", .stage = set->base.site},
+                    "%" PRId64
+                    " slices between the first and the last of a region have none of its "
+                    "contours (%zu gaps, in %zu regions): it has no pixel there",
+                    slices, gaps, regions);
+    ts_diag_hint(diag, "nothing is interpolated between contours: that is right for parts that "
+                       "lie apart; else draw the contours that are missing");
+}
+
+/* Drops contours that repeat others of their plane but for rounding, and warns of those that cross.
+ * Gives them their slices, where planes are resampled. */
+static enum ts_status compare_planes(struct rtstruct_file *set, const struct mask_request *request,
+                                     size_t copies)
+{
+    double *gaps = malloc((set->n_contours + 1) * sizeof *gaps), left = MOST_WORK;
+    size_t crossed = 0, kept = 0;
+    bool compared = true;
+    const struct diag_site copied = {.code = "contours-copied", .stage = set->base.site},
+                           crossing = {.code = "contours-crossing", .stage = set->base.site};
+    if (!gaps)
+        return ts_diag_no_memory(request->diag, set->n_contours * sizeof *gaps);
+    for (size_t i = 0, end; i < set->n_contours; i = end) {
+        end = end_of_label(set, i);
+        const double usual = join_planes(set->contours + i, end - i, gaps);
+        compared &= compare_contours(set->contours + i, end - i,
+                                     request->nearest ? fmin(2 * TOLERANCE, 0.5 * usual) : 0, &left,
+                                     &crossed);
+        const size_t first = kept;
+        for (size_t k = i; k < end; k++)
+            if (!set->contours[k].copy)
+                set->contours[kept++] = set->contours[k];
+        copies += end - i - (kept - first);
+        if (request->nearest)
+            spread_planes(set->contours + first, kept - first,
+                          join_planes(set->contours + first, kept - first, gaps));
+    }
+    free(gaps);
+    set->n_contours = kept;
+    if (copies > 0)
+        ts_diag_warning(
+            request->diag, &copied,
+            "%zu contours are copies of others in their planes, or nearly so: they were "
+            "left out, since two of a kind would make a hole",
+            copies);
+    if (crossed > 0 || !compared) {
+        ts_diag_warning(request->diag, &crossing,
+                        compared
+                            ? "%zu pairs of contours of a region cross in their plane: what is "
+                              "inside both is outside of the region, as in a hole"
+                            : "%zu pairs of contours of a region were found to cross, and there "
+                              "are too many to compare them all",
+                        crossed);
+        ts_diag_hint(request->diag, "draw the region as one contour where its parts overlap");
+    }
+    return TS_OK;
 }
 
 /* Finds the slices of the contours, whose planes are known. */
 static enum ts_status find_slices(struct rtstruct_file *set, const struct mask_request *request)
 {
     size_t outside = 0;
-    for (size_t i = 0, end; request->nearest && i < set->n_contours; i = end) {
-        for (end = i + 1;
-             end < set->n_contours && set->contours[end].label == set->contours[i].label;)
-            end++;
-        spread_planes(set->contours + i, end - i);
-    }
     for (size_t i = 0; i < set->n_contours; i++) {
         struct filled_contour *contour = &set->contours[i];
         const double slice = rint(contour->plane);
@@ -323,6 +462,11 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
         open += !contour->closed;
         if (!contour->closed)
             continue;
+        if (contour->moved) {
+            refuse_points(reader, i, "with a Contour Offset Vector, by which it is not moved");
+            return ts_diag_hint(diag, "the attribute is retired: add it to the points in another "
+                                      "program and leave it out");
+        }
         const enum ts_status status = read_points(reader, i, contour, to, z);
         if (status != TS_OK)
             return status;
@@ -331,6 +475,7 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
         to->label = roi >= 0 ? 1 : (int32_t)contour->roi;
         to->plane = 0.5 * (z[0] + z[1]);
         to->exclusive = contour->exclusive;
+        to->copy = false;
         set->n_contours++;
     }
     if (set->n_contours == 0)
@@ -340,16 +485,15 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
         ts_diag_warning(diag, &(struct diag_site){.code = "contours-open", .stage = set->base.site},
                         "%zu contours that are not closed, such as points, were left out", open);
     for (size_t i = 0; i < set->n_contours; i++)
-        set->contours[i].corners = set->corners + 2 * set->contours[i].first;
+        set->contours[i].outline =
+            ts_contour_outline(set->corners + 2 * set->contours[i].first, set->contours[i].n);
     qsort(set->contours, set->n_contours, sizeof *set->contours, by_label_and_plane);
-    const size_t copies = drop_copies(set);
-    if (copies > 0)
-        ts_diag_warning(diag,
-                        &(struct diag_site){.code = "contours-copied", .stage = set->base.site},
-                        "%zu contours are copies of others in their planes: they were left out, "
-                        "since two of a kind would make a hole",
-                        copies);
-    return find_slices(set, reader->request);
+    enum ts_status status = compare_planes(set, reader->request, drop_copies(set));
+    if (status == TS_OK)
+        status = find_slices(set, reader->request);
+    if (status == TS_OK)
+        warn_of_gaps(set, diag);
+    return status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -430,13 +430,16 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
 
 static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
 {
-    const char *quantity;
+    const char *quantity, *labels;
     enum ts_status status =
         get_text(&projections->input, &projections->stack.dataset, "quantity", &quantity);
     if (status == TS_OK)
         status = get_text(&projections->input, &projections->stack.dataset, "units", &image->unit);
+    if (status == TS_OK)
+        status = get_text(&projections->input, &projections->stack.dataset, "labels", &labels);
     if (status != TS_OK)
         return status;
+    image->labels = !strcmp(labels, "mask") ? 1 : *labels ? 2 : 0;
     for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
         if (!strcmp(quantity, ts_quantity_name((enum ts_quantity)i))) {
             image->quantity = projections->quantity = (enum ts_quantity)i;

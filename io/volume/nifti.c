@@ -54,14 +54,15 @@ static const struct field {
             }                                                                                      \
         }                                                                                          \
     }
-    FIELD(dim, 8, 40, I16, 16, I64),         FIELD(datatype, 1, 70, I16, 12, I16),
-    FIELD(bits, 1, 72, I16, 14, I16),        FIELD(pixdim, 8, 76, F32, 104, F64),
-    FIELD(offset, 1, 108, F32, 168, I64),    FIELD(slope, 1, 112, F32, 176, F64),
-    FIELD(intercept, 1, 116, F32, 184, F64), FIELD(units, 1, 123, I8, 500, I32),
-    FIELD(qform, 1, 252, I16, 344, I32),     FIELD(sform, 1, 254, I16, 348, I32),
-    FIELD(b, 1, 256, F32, 352, F64),         FIELD(c, 1, 260, F32, 360, F64),
-    FIELD(d, 1, 264, F32, 368, F64),         FIELD(origin, 3, 268, F32, 376, F64),
-    FIELD(rows, 12, 280, F32, 400, F64),     FIELD(first, 1, 136, F32, 216, F64),
+    FIELD(dim, 8, 40, I16, 16, I64),          FIELD(datatype, 1, 70, I16, 12, I16),
+    FIELD(bits, 1, 72, I16, 14, I16),         FIELD(pixdim, 8, 76, F32, 104, F64),
+    FIELD(offset, 1, 108, F32, 168, I64),     FIELD(slope, 1, 112, F32, 176, F64),
+    FIELD(intercept, 1, 116, F32, 184, F64),  FIELD(units, 1, 123, I8, 500, I32),
+    FIELD(qform, 1, 252, I16, 344, I32),      FIELD(sform, 1, 254, I16, 348, I32),
+    FIELD(b, 1, 256, F32, 352, F64),          FIELD(c, 1, 260, F32, 360, F64),
+    FIELD(d, 1, 264, F32, 368, F64),          FIELD(origin, 3, 268, F32, 376, F64),
+    FIELD(rows, 12, 280, F32, 400, F64),      FIELD(first, 1, 136, F32, 216, F64),
+    FIELD(intent_code, 1, 68, I16, 504, I32),
 };
 static const size_t kind_bytes[] = {
     [I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8};
@@ -530,6 +531,26 @@ static void take_spectrum(struct volume_layout *layout, const struct nifti_heade
     }
 }
 
+/* Names the fourth axis of a file whose intent says that each voxel has several numbers, which the
+ * standard keeps along the fifth. */
+static void take_components(struct volume_layout *layout, const struct nifti_header *header,
+                            struct ts_diag *diag)
+{
+    const double code = header->intent_code;
+    if (layout->by || layout->n[3] < 2 ||
+        !((code >= NIFTI_GENMATRIX && code <= NIFTI_QUATERNION) || code == NIFTI_RGB_VECTOR ||
+          code == NIFTI_RGBA_VECTOR))
+        return;
+    layout->by = "component";
+    layout->step = 1;
+    const struct diag_site site = {
+        .code = "nifti-components", .span = layout->span, .stage = layout->site};
+    ts_diag_warning(diag, &site,
+                    "%s says that its voxels hold vectors, matrices or colors (intent code %g): "
+                    "its %lld volumes are taken for their components, and not for times",
+                    layout->path, code, (long long)layout->n[3]);
+}
+
 /* Takes the times of volumes, where the header names their unit. A time of the first one beside
  * which the step vanishes would give all volumes one time. */
 static void take_times(struct volume_layout *layout, const struct nifti_header *header,
@@ -719,6 +740,7 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
     if (status == TS_OK)
         status = take_sweep(&layout, &header, diag);
     if (status == TS_OK) {
+        take_components(&layout, &header, diag);
         take_spectrum(&layout, &header);
         take_times(&layout, &header, diag);
         warn_of_times_beside(&layout, diag);
@@ -726,6 +748,7 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         warn_of_forms(&layout, &header, diag);
     }
     layout.quantity = (enum ts_quantity)params->quantity;
+    layout.labels = header.intent_code == NIFTI_LABEL || header.intent_code == NIFTI_NEURONAME;
     return ts_volume_source_take(&layout, status, source, diag);
 }
 

@@ -22,6 +22,16 @@ enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7 };
 enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFTI_TIMES = 56 };
 /* In place of a time, a fourth axis has one of these units. */
 enum { NIFTI_HZ = 32, NIFTI_PPM = 40, NIFTI_RADIANS = 48 };
+/* The intent says that values are labels, or that those of several volumes belong together: the
+ * codes from matrices to points, and colors. */
+enum {
+    NIFTI_LABEL = 1002,
+    NIFTI_NEURONAME = 1003,
+    NIFTI_GENMATRIX = 1004,
+    NIFTI_QUATERNION = 1010,
+    NIFTI_RGB_VECTOR = 2003,
+    NIFTI_RGBA_VECTOR = 2004
+};
 /* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
 /* Behind this text a header has the name of a fourth axis that is neither time nor echo nor
@@ -35,7 +45,7 @@ struct nifti_header {
     int version;  /* 1 or 2 */
     bool swapped; /* its bytes are in the order that is not the machine's */
     bool pair;    /* the values lie in a file of their own */
-    double dim[8], datatype, bits, pixdim[8], offset, slope, intercept, units;
+    double dim[8], intent_code, datatype, bits, pixdim[8], offset, slope, intercept, units;
     double first;              /* toffset: where the fourth axis begins */
     double qform, sform;       /* codes */
     double b, c, d, origin[3]; /* quaternion and offset of qform */

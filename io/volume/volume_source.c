@@ -633,6 +633,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     image->rank = 3;
     image->dtype = dtype_of(layout, &largest);
     image->quantity = layout->quantity;
+    image->labels = layout->labels ? 2 : 0;
     image->unit = ts_source_unit(layout->quantity);
     for (int d = 0; d < 3; d++) {
         const int from = layout->views_first && d < 2 ? 1 + d : 2 - d;

@@ -49,6 +49,7 @@ struct volume_layout {
     bool swapped;
     double slope, intercept; /* value = slope * stored + intercept */
     enum ts_quantity quantity;
+    bool labels;      /* the values are numbers of regions */
     const char *site; /* name of the source, for messages */
     struct ts_span span;
     struct source_attribute attributes[4];

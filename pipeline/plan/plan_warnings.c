@@ -34,6 +34,25 @@ static void warn_of_padding(const struct ts_plan *plan, struct ts_diag *diag)
     }
 }
 
+/* Warns (code mask-mixed) of each stage that mixes the 0 and 1 of a mask. Labels of more regions
+ * were refused when the stage was prepared. */
+static void warn_of_mixed_masks(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const bool whole = ts_dtype_is_integer(node->out.dtype);
+        if (node->context.stage->validity == VALIDITY_ENDS ||
+            !ts_stage_mixes_labels(&node->context))
+            continue;
+        const struct diag_site site = {
+            .code = "mask-mixed", .span = node->set.span, .stage = node->label};
+        ts_diag_warning(diag, &site, "makes values between 0 and 1 of a mask%s",
+                        whole ? ", and its integers hold 0 or 1, whichever is nearer" : "");
+        ts_diag_hint(diag, "`rescale: {range: [0, 1]}` before it makes a weight of the mask, in "
+                           "floats; masks are moved by `interpolation: nearest`");
+    }
+}
+
 /* ---- grids ----------------------------------------------------------------------------------- */
 
 /* If neither volume has a geometry there is nothing that one of them lacks, and no warning. */
@@ -183,6 +202,7 @@ void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag)
 {
     ts_plan_warn_axis(plan, diag);
     warn_of_padding(plan, diag);
+    warn_of_mixed_masks(plan, diag);
     warn_of_grids(plan, diag);
     warn_of_sizes(plan, diag);
     note_searches(plan, diag);

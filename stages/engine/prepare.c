@@ -281,6 +281,29 @@ static enum ts_status check_slice_size(const struct stage_context *context)
     return ts_diag_hint(context->diag, "--device cpu, or scope: volume");
 }
 
+/* Refuses to mix labels: between regions 1 and 3 no region 2 begins. A mask of 0 and 1 may be
+ * mixed; the plan warns of that (pipeline/plan/plan_warnings.c). */
+static enum ts_status check_labels(const struct stage_context *context)
+{
+    if (context->in.labels < 2 || !ts_stage_mixes_labels(context))
+        return TS_OK;
+    if (context->stage->traits & TRAIT_KEEPS_LABELS) {
+        ts_param_error(context->set, "interpolation", "labels-mixed", context->diag,
+                       "'%s' makes values between labels, which are numbers of other regions or of "
+                       "none",
+                       ts_param_choice_name(context->set, "interpolation"));
+        return ts_diag_hint(context->diag, "leave interpolation out: labels are taken from the "
+                                           "nearest voxel then");
+    }
+    const struct diag_site site = {
+        .code = "labels-mixed", .span = context->set->span, .stage = context->stage->name};
+    ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
+                  "mixes values, and those of the image are labels: numbers of regions");
+    return ts_diag_hint(context->diag,
+                        "`threshold` before it makes a mask of 0 and 1 of some labels, as with "
+                        "`above: 0`; `segment:` or `roi:` of the input takes one region");
+}
+
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set,
                                 const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES],
@@ -311,6 +334,8 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     if (status == TS_OK && set->own_units)
         status = check_lengths(context);
     if (status == TS_OK)
+        status = check_labels(context);
+    if (status == TS_OK)
         status = check_choices(context);
     if (status == TS_OK)
         status = check_streaming(context);
@@ -322,6 +347,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         return status;
     set->resolved = true;
     context->out = context->in;
+    context->out.labels = ts_stage_passes_labels(context);
     if (stage->shape)
         status = stage->shape(context, &context->out);
     context->out.masked = ts_stage_passes_mask(context);
@@ -350,6 +376,7 @@ enum ts_status ts_stage_find_axes(struct stage_context *context, const void *res
     struct stage_context informed = *context;
     struct ts_image out = context->in;
     informed.result = result;
+    out.labels = context->out.labels;
     const enum ts_status status = context->stage->shape(&informed, &out);
     if (status == TS_OK && !ts_image_same_layout(&out, &context->out))
         return ts_diag_error(

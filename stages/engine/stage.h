@@ -43,7 +43,10 @@ enum stage_trait {
     TRAIT_MAPS_BY_SHARES =
         4, /* it maps a value to the share of the values up to it, unless it is given others' */
     TRAIT_ROWS_END_IN_AIR =
-        8 /* it takes what is beyond the ends of a sinogram's rows for air, of which runs warn */
+        8, /* it takes what is beyond the ends of a sinogram's rows for air, of which runs warn */
+    TRAIT_KEEPS_LABELS = 16, /* each value of the output is one of the input's, or one that the
+                                chain gives; a parameter `interpolation` is nearest then */
+    TRAIT_ENDS_LABELS = 32   /* it makes other values of each value alone, as the chain says */
 };
 
 /* scipy.ndimage's five borders. */

@@ -144,3 +144,21 @@ bool ts_stage_passes_mask(const struct stage_context *context)
     return context->in.masked && (!stage->map || (stage->validity != VALIDITY_UNAWARE &&
                                                   stage->validity != VALIDITY_ENDS));
 }
+
+bool ts_stage_mixes_labels(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const char *interpolation = ts_param_choice_name(context->set, "interpolation");
+    if (context->in.labels == 0 || !stage->map || stage->validity == VALIDITY_MOVES ||
+        (stage->traits & TRAIT_ENDS_LABELS))
+        return false;
+    return !(stage->traits & TRAIT_KEEPS_LABELS) ||
+           (interpolation && strcmp(interpolation, "nearest") != 0);
+}
+
+unsigned char ts_stage_passes_labels(const struct stage_context *context)
+{
+    return (context->stage->traits & TRAIT_ENDS_LABELS) || ts_stage_mixes_labels(context)
+               ? 0
+               : context->in.labels;
+}

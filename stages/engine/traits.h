@@ -50,5 +50,10 @@ bool ts_stage_masks(const struct stage_context *context);
 bool ts_stage_takes_invalid(const struct stage_context *context);
 /* Returns true where the output of the stage is masked. */
 bool ts_stage_passes_mask(const struct stage_context *context);
+/* Returns true where the map makes values of several labels (struct ts_image: labels) of its input:
+ * unless it only moves, keeps or ends them. */
+bool ts_stage_mixes_labels(const struct stage_context *context);
+/* Returns what the output's values are of `labels`, if shape() does not say more. */
+unsigned char ts_stage_passes_labels(const struct stage_context *context);
 
 #endif

@@ -243,7 +243,7 @@ static enum ts_status check_meets(const struct stage_context *context)
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct resample_params *params = values;
-    ts_stage_default_air(context, "outside", &params->outside);
+    ts_sampling_defaults(context, &params->interpolation, &params->outside);
     const int given = (params->spacing.columns > 0) + (params->shape.columns > 0) +
                       (context->references[0] != NULL);
     if (given != 1) {
@@ -355,6 +355,7 @@ const struct stage resample_stage = {
     .reads = reads,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(resample_cuda),
     .bench =

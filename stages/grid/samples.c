@@ -58,6 +58,14 @@ const struct choice ts_interpolation_choices[] = {
     {NULL, 0, NULL},
 };
 
+void ts_sampling_defaults(const struct stage_context *context, int32_t *interpolation,
+                          double *outside)
+{
+    if (!ts_param_given(context->set, "interpolation"))
+        *interpolation = context->in.labels ? INTERPOLATION_NEAREST : INTERPOLATION_LINEAR;
+    ts_stage_default_air(context, "outside", outside);
+}
+
 /* ---- the grid -------------------------------------------------------------------------------- */
 
 bool ts_sampling_is_aligned(const struct sampling *sampling)

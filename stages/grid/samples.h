@@ -131,11 +131,15 @@ struct sampling {
 extern const struct choice ts_interpolation_choices[];
 #define SAMPLING_PARAMS(type)                                                                      \
     PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices,                    \
-          .init.choice = INTERPOLATION_LINEAR, .doc = "how values between samples are made"),      \
+          .derived = "nearest for masks and labels, else linear",                                  \
+          .doc = "how values between samples are made"),                                           \
         PARAM(type, outside, .unit = "value", .derived = TS_AIR_WORDS,                             \
               .old = {.until = 1, .init.r = 0},                                                    \
               .doc = "the value of pixels beyond the edges of the input")
 
+/* Fills in the parameters above. */
+void ts_sampling_defaults(const struct stage_context *context, int32_t *interpolation,
+                          double *outside);
 /* Returns the position along input axis d of an output voxel. */
 static inline double ts_sampling_position(const struct sampling *sampling, int d, int64_t z,
                                           int64_t y, int64_t x)

@@ -52,7 +52,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const struct ts_image *in = &context->in;
     struct unshear_params *params = values;
-    ts_stage_default_air(context, "outside", &params->outside);
+    ts_sampling_defaults(context, &params->interpolation, &params->outside);
     const char *code = !in->has_geometry       ? "unshear-geometry"
                        : in->axes[0].positions ? "axis-uneven"
                                                : NULL;
@@ -135,6 +135,7 @@ const struct stage unshear_stage = {
     .shape = shape,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(unshear_cuda),
     .bench = "|interpolation=cubic",

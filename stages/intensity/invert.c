@@ -135,6 +135,7 @@ const struct stage invert_stage = {
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = map,
+    .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(invert_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},

@@ -393,6 +393,7 @@ const struct stage rescale_stage = {
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = map,
+    .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_SAME,
     .gives_nan = true,
     .cuda = STAGE_CUDA(rescale_cuda),

@@ -183,6 +183,7 @@ const struct stage window_stage = {
     .resolve = resolve,
     .shape = shape,
     .map = map,
+    .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(window_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},

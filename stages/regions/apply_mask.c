@@ -107,6 +107,7 @@ const struct stage apply_mask_stage = {
     .resolve = resolve,
     .streams_with_input = ts_stage_streams_mask,
     .map = map,
+    .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .masks = masks,
     .cuda = STAGE_CUDA(apply_mask_cuda),

@@ -147,6 +147,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     (void)context;
     out->dtype = TS_U8;
     out->quantity = TS_INTENSITY;
+    out->labels = 1;
     out->unit = "1";
     return TS_OK;
 }
@@ -368,6 +369,7 @@ const struct stage threshold_stage = {
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = map,
+    .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(threshold_cuda),
     .counts_values = true,

@@ -124,6 +124,7 @@ const struct stage circle_stage = {
     .resolve = resolve,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(circle_cuda),
     .bench = "",

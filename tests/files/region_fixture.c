@@ -360,6 +360,8 @@ static void put_contour(struct region_stream *stream, const struct contour_fixtu
         used += (size_t)sprintf(text + used, "%s%.10g", i ? "\\" : "", contour->points[i]);
     ts_region_open_level(stream, 0);
     ts_region_put_text(stream, 0x30060042, "CS", contour->type ? contour->type : "CLOSED_PLANAR");
+    if (contour->offset)
+        ts_region_put_text(stream, 0x30060045, "DS", contour->offset);
     snprintf(number, sizeof number, "%" PRId64, claimed);
     ts_region_put_text(stream, 0x30060046, "IS", number);
     ts_region_put_text(stream, 0x30060050, "DS", contour->text ? contour->text : text);

@@ -81,9 +81,10 @@ struct contour_fixture {
     int roi;              /* regions are 1, 2, ... with the names "region 1", ... */
     const double *points; /* x, y and z in mm */
     size_t n;
-    const char *text; /* in place of the points; NULL: them */
-    const char *type; /* NULL: CLOSED_PLANAR */
-    int64_t claimed;  /* Number of Contour Points; 0: n */
+    const char *text;   /* in place of the points; NULL: them */
+    const char *type;   /* NULL: CLOSED_PLANAR */
+    const char *offset; /* Contour Offset Vector; NULL: none */
+    int64_t claimed;    /* Number of Contour Points; 0: n */
 };
 
 /* The contours stand in the order of their regions. Regions state the frame of reference, or NULL:

@@ -180,6 +180,107 @@ Test(mask_rtstruct, copies_make_no_holes)
     ts_mask_expect(&opened, "", "", expected, TS_U8);
 }
 
+/* Opens what was written, reads it against `expected`, and returns whether it gives this code. */
+static bool reads_with(const char *more, const char *code)
+{
+    ts_mask_expect(&opened, "", more, expected, TS_U8);
+    cr_assert_eq(ts_mask_open(&opened, "", more), TS_OK);
+    return ts_test_record(opened.diag, code) != NULL;
+}
+
+/* A box and a copy of it that has other points: from another corner on, in reversed order, closed
+ * by its first point, with more points, moved by a 20th of a pixel, in a plane beside. */
+Test(mask_rtstruct, near_copies_make_no_holes)
+{
+    const double box[2][2] = {{-0.4, -0.4}, {4.4, 6.4}};
+    static const char *const order[] = {"1230", "3210", "01230", "0011223", "0123", "0123"};
+    for (int z = 4; z <= 6; z++)
+        expect_box(0, 0, 5, 7, z, 1);
+    make_box(0, -0.4, -0.4, 4.4, 6.4, 4);
+    make_box(2, -0.4, -0.4, 4.4, 6.4, 5);
+    make_box(3, -0.4, -0.4, 4.4, 6.4, 6);
+    for (int i = 0; i < 6; i++) {
+        const size_t n = strlen(order[i]);
+        const double moved = i == 4 ? 0.05 : 0, z = i == 5 ? 4.06 : 4;
+        for (size_t k = 0; k < n; k++) {
+            const int corner = order[i][k] - '0';
+            place(box[corner == 1 || corner == 2][0] + moved, box[corner >= 2][1], z,
+                  &points[1][3 * k]);
+        }
+        contours[1] = (struct contour_fixture){.roi = 1, .points = points[1], .n = n};
+        ts_rtstruct_write(contours, 4, 1, false, false, NULL, opened.path);
+        cr_expect(reads_with("", "contours-copied"), "%d", i);
+        cr_expect(reads_with(", resample: nearest", "contours-copied"), "%d", i);
+        cr_expect_not(reads_with("", "contours-crossing"), "%d", i);
+    }
+}
+
+/* A hole stays one, however thin what is around it is; boxes that cross are told of. */
+Test(mask_rtstruct, rings_are_no_copies_and_lobes_are_told_of)
+{
+    make_box(0, -0.4, -0.4, 4.4, 6.4, 4);
+    make_box(1, 0.1, 0.1, 3.9, 5.9, 4);
+    expect_box(0, 0, 5, 7, 4, 1);
+    expect_box(1, 1, 4, 6, 4, 0);
+    ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
+    cr_expect_not(reads_with("", "contours-copied"));
+    cr_expect_not(reads_with("", "contours-crossing"));
+    make_box(0, -0.4, -0.4, 3.4, 6.4, 4);
+    make_box(1, 1.6, -0.4, 4.4, 6.4, 4);
+    expect_box(0, 0, 5, 7, 4, 1);
+    expect_box(2, 0, 4, 7, 4, 0);
+    ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
+    cr_expect(reads_with("", "contours-crossing"));
+    make_box(1, 3.4, -0.4, 4.4, 6.4, 4); /* they share an edge */
+    expect_box(2, 0, 4, 7, 4, 1);
+    ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
+    cr_expect_not(reads_with("", "contours-crossing"));
+}
+
+static void write_boxes(const double *z, int n)
+{
+    for (int i = 0; i < n; i++)
+        make_box(i, 0.6, 0.6, 2.4, 2.4, z[i]);
+    ts_rtstruct_write(contours, (size_t)n, 1, false, false, NULL, opened.path);
+}
+
+Test(mask_rtstruct, slices_without_a_contour_between_others_are_told_of)
+{
+    const double whole[] = {2, 3, 4, 5}, odd[] = {2, 4, 6}, lacking[] = {2, 3, 6, 7};
+    for (int z = 2; z <= 5; z++)
+        expect_box(1, 1, 3, 3, z, 1);
+    write_boxes(whole, 4);
+    cr_expect_not(reads_with("", "contours-gaps"));
+    cr_expect_not(reads_with(", resample: nearest", "contours-gaps"));
+    expect_box(1, 1, 3, 3, 3, 0);
+    expect_box(1, 1, 3, 3, 5, 0);
+    expect_box(1, 1, 3, 3, 6, 1);
+    write_boxes(odd, 3);
+    cr_expect(reads_with("", "contours-gaps"));
+    expect_box(1, 1, 3, 3, 3, 1);
+    expect_box(1, 1, 3, 3, 4, 0);
+    expect_box(1, 1, 3, 3, 7, 1);
+    write_boxes(lacking, 4);
+    cr_expect(reads_with("", "contours-gaps"));
+    cr_expect(reads_with(", resample: nearest", "contours-gaps"));
+}
+
+/* Planes 0, 1, 3 and 5: each reaches half of the distance to the nearest one. A plane far from the
+ * others reaches no further than they do. */
+Test(mask_rtstruct, uneven_planes_reach_by_their_own_distances)
+{
+    const double uneven[] = {0, 1, 3, 5}, far[] = {1, 2, 3, 9};
+    for (int z = 0; z <= 5; z++)
+        expect_box(1, 1, 3, 3, z, 1);
+    write_boxes(uneven, 4);
+    cr_expect_not(reads_with(", resample: nearest", "contours-gaps"));
+    memset(expected, 0, sizeof expected);
+    for (int i = 0; i < 4; i++)
+        expect_box(1, 1, 3, 3, (int)far[i], 1);
+    write_boxes(far, 4);
+    cr_expect(reads_with(", resample: nearest", "contours-gaps"));
+}
+
 Test(mask_rtstruct, planes_between_slices)
 {
     write_two_planes();
@@ -241,6 +342,13 @@ Test(mask_rtstruct, what_is_refused)
         ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
         ts_mask_refused(&opened, "", cases[i].code);
     }
+    make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
+    contours[0].offset = "0\\0.0\\-0.50";
+    ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
+    ts_mask_refused(&opened, "", "rtstruct-points");
+    contours[0].offset = "0\\0.0\\-0.0E0";
+    ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
+    cr_expect_eq(ts_mask_open(&opened, "", ""), TS_OK);
     make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
     make_box(1, 0.6, 0.6, 2.4, 2.4, 12);
     ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
