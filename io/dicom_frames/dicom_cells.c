@@ -316,3 +316,34 @@ void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored,
     for (size_t i = 0; i < n; i++)
         doubles[i] = doubles[i] * slope + intercept;
 }
+
+/* Counts the values in [low, high]; 0 where they differ by less than 16. */
+static size_t count_between(const int32_t low, const int32_t high, const void *stored,
+                            enum ts_dtype dtype, size_t n)
+{
+    const uint16_t *words = stored;
+    const int32_t sign = dtype == TS_I16 ? 0x8000 : 0;
+    int32_t least = high, most = low;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t value = (words[i] ^ sign) - sign, in = value >= low && value <= high;
+        count += (size_t)in;
+        least = in && value < least ? value : least;
+        most = in && value > most ? value : most;
+    }
+    return most - least >= 16 ? count : 0;
+}
+
+bool ts_dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n)
+{
+    enum { END = 4096, UPPER = 65536 - END, LOWER = 20000 };
+    const size_t many = n / 500 + 1;
+    if (dtype == TS_I16)
+        return count_between(INT16_MIN, INT16_MIN + END, stored, dtype, n) >= many &&
+               count_between(INT16_MAX - END, INT16_MAX, stored, dtype, n) >= many;
+    if (dtype != TS_U16)
+        return false;
+    const size_t top = count_between(UPPER, UINT16_MAX, stored, dtype, n);
+    return top >= many && count_between(0, LOWER, stored, dtype, n) >= many &&
+           count_between(LOWER, UPPER - 1, stored, dtype, n) <= top / 100;
+}

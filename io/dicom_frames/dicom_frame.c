@@ -91,27 +91,28 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     const struct dicom_frame *frame = &source->frames[z];
     const struct dicom_image *image = frame->image;
     const struct dicom_file *file = image->file;
-    struct dicom_job job = {.deflate_offset = file->deflate_offset,
-                            .device = file->device,
-                            .inode = file->inode,
-                            .form = ts_dicom_frame_form(file),
-                            .n = ts_slice_count(&source->base.image),
-                            .frame_n = (size_t)file->rows * (size_t)file->columns,
-                            .columns = image->columns,
-                            .tile_offset =
-                                (int64_t)image->tile_row * file->columns + image->tile_column,
-                            .words = file->words ? file->pixel_offset : -1,
-                            .slope = frame->slope,
-                            .intercept = frame->intercept,
-                            .cells = frame->cells,
-                            .reversed = image->polarity == DICOM_POLARITY_REVERSED,
-                            .lut = file->lut,
-                            .dtype = source->base.image.dtype,
-                            .digest = !source->base.no_digests,
-                            .loss_unsaid = !ts_dicom_says_loss(file),
-                            .labels = source->labels,
-                            .bits = source->bits,
-                            .rounds = is_counted(source, z)};
+    struct dicom_job job = {
+        .deflate_offset = file->deflate_offset,
+        .device = file->device,
+        .inode = file->inode,
+        .form = ts_dicom_frame_form(file),
+        .n = ts_slice_count(&source->base.image),
+        .frame_n = (size_t)file->rows * (size_t)file->columns,
+        .columns = image->columns,
+        .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
+        .words = file->words ? file->pixel_offset : -1,
+        .slope = frame->slope,
+        .intercept = frame->intercept,
+        .cells = frame->cells,
+        .reversed = image->polarity == DICOM_POLARITY_REVERSED,
+        .lut = file->lut,
+        .dtype = source->base.image.dtype,
+        .digest = !source->base.no_digests,
+        .loss_unsaid = !ts_dicom_says_loss(file),
+        .labels = source->labels,
+        .measured = !strcmp(file->modality, "CT") || !strcmp(file->modality, "PT"),
+        .bits = source->bits,
+        .rounds = is_counted(source, z)};
     ts_dicom_padding_range(image, &job.padding_low, &job.padding_high);
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
@@ -455,6 +456,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (!read_cells(job, fd, scratch, cells, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
+    reply->wrapped = job->measured && ts_dicom_is_wrapped(cells, stored, job->n);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     if (job->reversed)

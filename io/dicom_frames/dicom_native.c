@@ -116,7 +116,7 @@ enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, v
     if (status == TS_OK)
         status = ts_read_ahead_read(source->native, z, n, out, diag);
     if (status == TS_OK)
-        ts_dicom_note_dirty(source, z, n, diag);
+        ts_dicom_note_pixels(source, z, n, diag);
     return status;
 }
 

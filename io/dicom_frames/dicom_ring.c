@@ -391,7 +391,7 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
     }
     if (status == TS_OK) {
         pump(source, &(struct slice_range){0, 0});
-        ts_dicom_note_dirty(source, z, n, diag);
+        ts_dicom_note_pixels(source, z, n, diag);
     }
     return status;
 }

@@ -103,10 +103,25 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z,
     source->base.slices[z].padding_count = reply->padding_count;
     source->base.slices[z].rounding = reply->rounding;
     source->frames[z].dirty = reply->dirty;
+    source->frames[z].wrapped = reply->wrapped;
     return source->base.no_digests ? TS_OK : accept_digests(source, z, reply, name, diag);
 }
 
-void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
+static void note_wrapped(struct dicom_source *source, int64_t z, struct ts_diag *diag)
+{
+    const struct dicom_frame *frame = &source->frames[z];
+    const bool is_signed = frame->cells.is_signed;
+    source->noted_wrapped = true;
+    ts_diag_warning(diag, &(struct diag_site){.code = "pixels-wrapped"},
+                    "stored values lie at both ends of %s 16 bits, first in slice %lld (%s): Pixel "
+                    "Representation (0028,0103) is %d, and they look %s",
+                    is_signed ? "signed" : "unsigned", (long long)z,
+                    ts_base_name(frame->image->file->path), is_signed,
+                    is_signed ? "unsigned" : "signed");
+    ts_diag_hint(diag, "correct it in the files if so: values are off by 65536 times the slope");
+}
+
+static void note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
 {
     for (int64_t i = z; i < z + n && !source->noted_dirty; i++)
         if (source->frames[i].dirty) {
@@ -125,4 +140,12 @@ void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, stru
                                 "Bits Stored (%d) is wrong, values are",
                                 (long long)i, ts_base_name(file->path), file->bits_stored);
         }
+}
+
+void ts_dicom_note_pixels(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
+{
+    note_dirty(source, z, n, diag);
+    for (int64_t i = z; i < z + n && !source->noted_wrapped; i++)
+        if (source->frames[i].wrapped)
+            note_wrapped(source, i, diag);
 }

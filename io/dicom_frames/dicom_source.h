@@ -24,6 +24,7 @@ struct dicom_frame {
     struct dicom_cells cells;
     double slope, intercept; /* as applied */
     bool dirty;              /* found while reading: bits outside of BitsStored were dropped */
+    bool wrapped;            /* and the values are as those of the other sign are */
 };
 
 /* A worker gets this job to decode one slice. The file comes beside it, as a descriptor. */
@@ -49,7 +50,8 @@ struct dicom_job {
     bool digest;                      /* the digests are asked for; else they stay 0 */
     bool loss_unsaid;                 /* neither the header nor the first frame tells of a loss */
     bool labels, bits;                /* as in struct dicom_source */
-    bool rounds; /* values may have no 32-bit float, and those that have none are counted */
+    bool measured; /* values of CT or PET, which lie together: those that wrap around are told */
+    bool rounds;   /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];
 };
 
@@ -64,6 +66,7 @@ struct dicom_scratch {
 struct dicom_reply {
     struct worker_verdict verdict; /* first */
     int32_t dirty;                 /* bits outside of BitsStored were dropped */
+    int32_t wrapped;               /* as in struct dicom_frame */
     int64_t padding_count;
     struct ts_rounding rounding;
     unsigned char pixel_sha256[DIGEST_BYTES], instance_hmac[DIGEST_BYTES];
@@ -90,7 +93,7 @@ struct dicom_source {
     size_t cell_bytes; /* the most that the cells of a frame need, but for the ends of words */
     bool labels;       /* pixels are labels: a frame that was compressed with loss is refused */
     bool bits;         /* RLE and deflate hold packed bits, which become cells of a byte */
-    bool noted_dirty;
+    bool noted_dirty, noted_wrapped;
     struct dicom_mask mask; /* blackened in each slice that is read */
 
     struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
@@ -133,9 +136,9 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source);
  * slices. */
 enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z,
                                const struct dicom_reply *reply, struct ts_diag *diag);
-/* Notes once that bits were dropped, where they were in one of slices [z, z + n), which have been
- * read. */
-void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
+/* Notes once that bits were dropped, and once that the sign is wrong, where that is so in one of
+ * slices [z, z + n), which have been read. */
+void ts_dicom_note_pixels(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
 /* TS_RUN_FAILED where there are no such slices. */
 enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n,
                                     struct ts_diag *diag);

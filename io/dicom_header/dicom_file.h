@@ -128,8 +128,10 @@ struct dicom_image {
     int rows, columns; /* of the image: those of the file, or of a tile of a mosaic */
     int tile, tile_row,
         tile_column; /* of a mosaic: its number from 0, and its first row and column in the frame */
-    char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
-    char kind[DICOM_CODE_MAX];       /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    char frame_type[DICOM_TEXT_MAX];   /* Image Type, of a frame its own */
+    char kind[DICOM_CODE_MAX];         /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    double real_slope, real_intercept; /* of a linear Real World Value Mapping; NaN: not stated */
+    char real_unit[DICOM_CODE_MAX];
     char component[DICOM_CODE_MAX]; /* of a complex MR image: MAGNITUDE, PHASE, REAL or IMAGINARY */
     char coil[DICOM_CODE_MAX];      /* the receive coil; it is only compared, never written */
     char stack[DICOM_CODE_MAX];     /* which stack of slices of its file holds the frame */

@@ -205,8 +205,8 @@ static void check_values(struct scan *scan, struct dicom_image *image)
 {
     take_nominal_spacing(scan->file, image);
     if (image->have_slope && image->slope == 0)
-        ts_dicom_refuse(scan, "dicom-rescale",
-                        "Rescale Slope is 0: every pixel would have one value");
+        ts_dicom_refuse(scan, "dicom-rescale", "%s is 0: every pixel would have one value",
+                        isnan(scan->dose_scaling) ? "Rescale Slope" : "Dose Grid Scaling");
     if (image->have_slope != image->have_intercept)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
                         image->have_slope ? "Slope" : "Intercept",
@@ -613,6 +613,7 @@ static void init_scan(struct scan *scan, const char *path)
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances =
         scan->file->concatenation_files = NAN;
+    image->real_slope = image->real_intercept = NAN;
     scan->file->series_number = scan->file->study_date_s = scan->file->study_time_s = NAN;
     scan->file->repetition_ms = scan->file->temporal_positions =
         scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices =

@@ -214,6 +214,11 @@ static const struct wanted wanted[] = {
      SCAN_FIELD(plane_offsets), 1, 0},
     {0, PUBLIC, TAG(0x3004, 0x000E), VALUE_DECIMALS, "Dose Grid Scaling", SCAN_FIELD(dose_scaling),
      1, 0},
+    {TAG(0x0040, 0x9096), PUBLIC, TAG(0x0040, 0x9224), VALUE_BINARY, "Real World Value Intercept",
+     FIELD(real_intercept), 1, 0},
+    {TAG(0x0040, 0x9096), PUBLIC, TAG(0x0040, 0x9225), VALUE_BINARY, "Real World Value Slope",
+     FIELD(real_slope), 1, 0},
+    {TAG(0x0040, 0x08EA), PUBLIC, TAG(0x0008, 0x0100), VALUE_TEXT, "Code Value", TEXT(real_unit)},
     /* Elements of functional groups. */
     {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time",
      FIELD(echo_time_ms), 1, 0},
@@ -555,9 +560,10 @@ static void refuse_value(struct scan *scan, const struct wanted *want,
 static bool has_value(struct scan *scan, int i, const struct dicom_element *element)
 {
     const struct wanted *want = &wanted[i];
-    if (scan->met[i] && want->creator != PUBLIC)
+    if (scan->met[i] && (want->creator != PUBLIC || want->parent == TAG(0x0040, 0x9096) ||
+                         want->parent == TAG(0x0040, 0x08EA)))
         return false; /* tools that copy private blocks may leave two; the first one is the
-                         scanner's */
+                         scanner's; values may be mapped in several ways */
     if (scan->met[i]) {
         ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name,
                         element->tag >> 16, element->tag & 0xFFFF);

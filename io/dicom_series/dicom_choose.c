@@ -46,6 +46,27 @@ static enum ts_status take(const struct dicom_series *series, const struct dicom
     return TS_OK;
 }
 
+/* Returns true where every image of a group of pictures of a screen lies in a slice that the
+ * candidate has: it lacks none of them. */
+static bool repeats(const struct dicom_series *pictures, const struct dicom_series *candidate)
+{
+    if (strcmp(pictures->refusal_code, "secondary-capture") != 0 || candidate->n_slices == 0)
+        return false;
+    for (size_t i = 0; i < pictures->n_images; i++) {
+        const struct dicom_image *image = pictures->images[i];
+        bool there = false;
+        for (size_t k = 0; k < candidate->n_images && image->have_position && !there; k++) {
+            const double *at = candidate->images[k]->position_mm;
+            there = fabs(image->position_mm[0] - at[0]) + fabs(image->position_mm[1] - at[1]) +
+                        fabs(image->position_mm[2] - at[2]) <
+                    ts_dicom_same_position(candidate->images[k]);
+        }
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
 /* Finds a refused group that may hold a slice of the series: damaged files with its UID, or without
  * any. */
 static const struct dicom_series *find_doubt(const struct dicom_series *series, size_t n,
@@ -53,7 +74,8 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
 {
     for (size_t i = 0; i < n; i++) {
         bool related = !*series[i].series || !strcmp(series[i].series, candidate->series);
-        if (&series[i] != candidate && series[i].refusal && related && !series[i].overview)
+        if (&series[i] != candidate && series[i].refusal && related && !series[i].overview &&
+            !repeats(&series[i], candidate))
             return &series[i];
     }
     return NULL;

@@ -230,6 +230,32 @@ static void warn_of_padding(struct dicom_series *series)
                          odd->padding, range, n, series->n_images, least, most);
 }
 
+/* Warns of a Real World Value Mapping that says something else than the rescale values beside it:
+ * another slope or intercept, or the unit that these do not have. PET has values by weight in it
+ * beside those by volume, which are both right. */
+static void warn_of_mapping(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    const struct dicom_file *file = first->file;
+    const char *unit = ts_dicom_known(ts_dicom_units, first->real_unit);
+    const bool named =
+        *unit && unit == first->real_unit && strcmp(unit, "1") && !strcmp(series->image.unit, "1");
+    const double slope = first->real_slope, intercept = first->real_intercept;
+    if (!first->have_slope || file->lut.entries > 0 || !(fabs(slope) > 0) || !isfinite(intercept) ||
+        !strcmp(file->modality, "PT"))
+        return;
+    const bool differs =
+        fabs(slope - first->slope) > SAME_RATIO * fabs(slope) ||
+        fabs(intercept - first->intercept) > fmax(1e-6, SAME_RATIO * fabs(intercept));
+    if (differs || named)
+        ts_dicom_series_warn(series,
+                             "Real World Value Mapping (0040,9096) is not applied: it gives the "
+                             "values %s%sa slope of %.6g and an intercept of %.6g, where the "
+                             "rescale values are %.6g and %.6g",
+                             named ? unit : "", named ? " with " : "", slope, intercept,
+                             first->slope, first->intercept);
+}
+
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules)
 {
     const struct dicom_image *first = series->images[0];
@@ -265,6 +291,7 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
     else
         warn_of_scales(series);
     choose_unit(series);
+    warn_of_mapping(series);
     choose_dtype(series);
     warn_of_padding(series);
 }

@@ -633,6 +633,28 @@ static void warn_of_times_beside(const struct volume_layout *layout, struct ts_d
     free(text);
 }
 
+/* Leaves the sform of a header out that cannot place voxels, or not at right angles, where there is
+ * a qform, which can turn only: as ITK does. */
+static void settle_forms(const struct volume_layout *layout, struct nifti_header *header,
+                         struct ts_diag *diag)
+{
+    double sform[3][4], qform[3][4];
+    struct nifti_header other = *header;
+    other.sform = 0;
+    if (!(header->sform > 0) || !(header->qform > 0) || !ts_nifti_transform(header, sform) ||
+        !ts_nifti_transform(&other, qform))
+        return;
+    const char *wrong = ts_volume_transform_fault(sform);
+    if (!wrong || ts_volume_transform_fault(qform))
+        return;
+    const struct diag_site site = {
+        .code = "nifti-forms", .span = layout->span, .stage = layout->site};
+    ts_diag_warning(diag, &site,
+                    "%s has an sform (code %g) that %s, and is not used: its qform (code %g) is",
+                    layout->path, header->sform, wrong, header->qform);
+    *header = other;
+}
+
 /* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
@@ -744,6 +766,7 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         take_spectrum(&layout, &header);
         take_times(&layout, &header, diag);
         warn_of_times_beside(&layout, diag);
+        settle_forms(&layout, &header, diag);
         take_geometry(&layout, &header);
         warn_of_forms(&layout, &header, diag);
     }

@@ -69,6 +69,23 @@ static const char *take_step(const double step[3], struct ts_image *image)
     return NULL;
 }
 
+const char *ts_volume_transform_fault(const double transform[3][4])
+{
+    double columns[3][3], lengths[3];
+    for (int d = 0; d < 3; d++) {
+        for (int i = 0; i < 3; i++)
+            columns[d][i] = transform[i][d];
+        lengths[d] = ts_length(columns[d]);
+        if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
+            return "has an axis whose spacing is no positive number of mm";
+        if (!isfinite(transform[d][3]))
+            return "has an origin that is not finite";
+    }
+    return fabs(ts_dot(columns[X], columns[Y])) > RIGHT_ANGLE * lengths[X] * lengths[Y]
+               ? "has rows and columns that are not at right angles"
+               : NULL;
+}
+
 /* Sets origin, direction and step of a volume, and its spacing along z where it is sheared, by the
  * transform of voxel (x, y, z, 1) to LPS in mm. *reversed: its axes are left-handed, and the
  * geometry is that of the volume whose rows go from the last to the first. Returns NULL, or what is
@@ -76,20 +93,16 @@ static const char *take_step(const double step[3], struct ts_image *image)
 static const char *volume_geometry(const double transform[3][4], struct ts_image *image,
                                    bool *reversed)
 {
-    double columns[3][3], lengths[3];
+    double columns[3][3];
+    const char *wrong = ts_volume_transform_fault(transform);
     *reversed = false;
+    if (wrong)
+        return wrong;
     for (int d = 0; d < 3; d++) {
         for (int i = 0; i < 3; i++)
             columns[d][i] = transform[i][d];
-        lengths[d] = ts_length(columns[d]);
-        if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
-            return "has an axis whose spacing is no positive number of mm";
         image->origin_mm[d] = transform[d][3];
-        if (!isfinite(image->origin_mm[d]))
-            return "has an origin that is not finite";
     }
-    if (fabs(ts_dot(columns[X], columns[Y])) > RIGHT_ANGLE * lengths[X] * lengths[Y])
-        return "has rows and columns that are not at right angles";
     image->has_geometry = true;
     find_directions(columns[X], columns[Y], image->direction);
     if (!(ts_dot(columns[Z], image->direction + 6) > 0)) {
@@ -646,8 +659,13 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     const char *wrong = layout->has_transform
                             ? volume_geometry(layout->transform, image, &source->making.flip_rows)
                             : NULL;
-    if (wrong)
-        return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
+    if (wrong) {
+        ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
+        return ts_diag_hint(diag, "resample it in another program, as with "
+                                  "nibabel.processing.resample_to_output in Python, or take a "
+                                  "transform that is wrong out of the header (sform_code 0 in "
+                                  "NIfTI): the volume is then read without its place");
+    }
     source->making.rounds =
         image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
     if (layout->n[3] > 1)

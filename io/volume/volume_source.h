@@ -64,6 +64,8 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
  * layout in place of the header. A link that leads out of the folder is refused. */
 enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set,
                                      const char *path, struct ts_diag *diag);
+/* Returns what is wrong with a transform of struct volume_layout, as a phrase, or NULL. */
+const char *ts_volume_transform_fault(const double transform[3][4]);
 /* Reports that the file is refused: "PATH ...". Returns TS_BAD_INPUT. */
 enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code,
                                 struct ts_diag *diag, const char *format, ...)

@@ -111,6 +111,31 @@ static void warn_of_grids(const struct ts_plan *plan, struct ts_diag *diag)
     }
 }
 
+/* Warns (code pixel-size-unusual) of inputs whose pixels have a size that no scanner gives them: a
+ * unit may be wrong. */
+static void warn_of_pixel_sizes(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    static const double largest_mm = 50, furthest_mm = 500, smallest_mm = 1e-6;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        for (int d = 0; d < 3; d++) {
+            const struct ts_axis *axis = &node->out.axes[d];
+            const double size = axis->unit && !strcmp(axis->unit, "mm") && axis->n > 1
+                                    ? fabs(ts_axis_spacing(axis))
+                                    : 0;
+            if (!(size > 0) || (size <= (d == 0 ? furthest_mm : largest_mm) && size >= smallest_mm))
+                continue;
+            const struct diag_site site = {
+                .code = "pixel-size-unusual", .span = node->set.span, .stage = node->label};
+            ts_diag_warning(diag, &site, "its pixels are %.4g mm apart along %s", size,
+                            ts_axis_name(axis));
+            ts_diag_hint(diag,
+                         "no scanner makes such pixels: see if the unit in the file is right");
+            break;
+        }
+    }
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Both limits leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and
@@ -204,6 +229,7 @@ void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag)
     warn_of_padding(plan, diag);
     warn_of_mixed_masks(plan, diag);
     warn_of_grids(plan, diag);
+    warn_of_pixel_sizes(plan, diag);
     warn_of_sizes(plan, diag);
     note_searches(plan, diag);
     ts_plan_note_sweep(plan, diag);

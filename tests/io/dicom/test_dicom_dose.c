@@ -141,6 +141,10 @@ static void strange_vector(struct dicom_fixture *fixture)
 {
     ts_fixture_text(fixture, 0x3004000C, "DS", "7\\8\\9");
 }
+static void zero_scaling(struct dicom_fixture *fixture)
+{
+    ts_fixture_text(fixture, 0x3004000E, "DS", "0");
+}
 static void many_planes(struct dicom_fixture *fixture)
 {
     ts_fixture_text(fixture, 0x00280008, "IS", "2000000000");
@@ -174,6 +178,20 @@ Test(dicom_dose, what_contradicts_itself_is_refused)
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);
     }
+}
+
+Test(dicom_dose, a_scaling_of_zero_has_its_name)
+{
+    char folder[256];
+    struct dicom_fixture fixture;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder_in_memory(folder, sizeof folder);
+    make_dose(&fixture, "GY", "0\\1\\2");
+    zero_scaling(&fixture);
+    cr_expect_null(open_file(folder, &fixture, diag));
+    ts_test_expect(diag, "dicom-rescale", "Dose Grid Scaling is 0");
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
 }
 
 Test(dicom_dose, frames_without_a_place_keep_their_order)

@@ -711,6 +711,27 @@ Test(dicom_identity, objects_with_rows_and_without_pixels_are_passed_over)
     ts_test_remove_folder(folder);
 }
 
+/* A picture of a screen that has the place of a slice, and the UID of its series. */
+static void one_capture(struct dicom_fixture *f, int i, void *user)
+{
+    (void)user;
+    place(f, i == 6 ? 1.3 * 2 : 1.3 * i);
+    if (i == 6) {
+        ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.7");
+        ts_fixture_text(f, 0x00080060, "CS", "OT");
+    }
+}
+
+Test(dicom_identity, a_capture_in_the_place_of_a_slice_raises_no_doubt)
+{
+    const int images[] = {0, 1, 2, 3, 4, 5};
+    write_images(7, one_capture, NULL);
+    struct ts_diag *diag = expect_images(&(struct wish){0}, images, 6, "capture");
+    cr_expect_not(find_warning(diag, "may lack"));
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
 struct captures {
     bool nominal, placed, repeated;
     const char *modality;

@@ -78,7 +78,8 @@ static void build(struct file *file, const struct nifti_header *header, enum ts_
     file->n = ts_nifti_encode(header, file->bytes);
     if (swapped)
         turn_header(file->bytes, header->version);
-    for (int64_t i = 0; i < NX * NY * (int64_t)header->dim[3]; i++, file->n += width) {
+    const int64_t volumes = header->dim[0] > 3 ? (int64_t)header->dim[4] : 1;
+    for (int64_t i = 0; i < NX * NY * volumes * (int64_t)header->dim[3]; i++, file->n += width) {
         const int64_t z = i / (NX * NY), y = i / NX % NY, x = i % NX;
         const double value = (double)(100 * z + 10 * y + x);
         if (dtype == TS_F64)
@@ -324,6 +325,56 @@ Test(nifti, transforms_that_contradict_each_other_are_warned_of)
             header.sform = cases[i].codes[0];
             header.qform = cases[i].codes[1];
             cr_expect_eq(count_warnings(&header, "nifti-forms"), cases[i].n, "case %zu", i);
+        }
+}
+
+/* An sform that cannot place voxels, or not at right angles, gives way to a qform; alone it is
+ * refused. */
+Test(nifti, an_sform_that_is_none_gives_way_to_the_qform)
+{
+    static const double rows[][12] = {
+        {0},                                                 /* all zeros */
+        {-0.7, 0, 0, 10, 0, 0, 0, 20, 0, 0, 2, -30},         /* no row y */
+        {-0.7, 0.0028, 0, 10, 0, -0.8, 0, 20, 0, 0, 2, -30}, /* skewed by 0.2 degrees */
+        {-0.7, 0, 0, NAN, 0, -0.8, 0, 20, 0, 0, 2, -30}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nifti_header header = header_of(TS_I16, 1, 3);
+        const double qform[3][4] = {{-0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}};
+        ts_nifti_set_transform(&header, qform);
+        memcpy(header.rows, rows[i], sizeof header.rows);
+        cr_expect_eq(count_warnings(&header, "nifti-forms"), 1, "case %zu", i);
+        struct source *source = ts_volume_opened("nifti", path);
+        cr_expect_float_eq(source->image.origin_mm[2], -30, 1e-9);
+        source->ops->close(source);
+        header.qform = NIFTI_UNKNOWN;
+        build(&built, &header, TS_I16, false);
+        ts_volume_write(path, built.bytes, built.n, false);
+        ts_volume_refused("nifti", path, "volume-geometry");
+    }
+}
+
+/* The components of vectors are no times. */
+Test(nifti, components_have_an_axis_of_their_own)
+{
+    static const struct {
+        int intent;
+        bool components;
+    } cases[] = {{1007, true}, {1005, true}, {2003, true}, {0, false}, {1002, false}, {3, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int version = 1; version <= 2; version++) {
+            struct nifti_header header = header_of(TS_I16, version, 3);
+            header.intent_code = cases[i].intent;
+            header.dim[0] = 4;
+            header.dim[3] = 1;
+            header.dim[4] = 3;
+            header.pixdim[4] = 2;
+            header.units = NIFTI_MM + NIFTI_SECONDS;
+            cr_expect_eq(count_warnings(&header, "nifti-components"), cases[i].components);
+            struct source *source = ts_volume_opened("nifti", path);
+            cr_expect_str_eq(ts_axis_name(&source->volume_axis),
+                             cases[i].components ? "component" : "time", "case %zu", i);
+            cr_expect_eq(source->image.labels, cases[i].intent == NIFTI_LABEL ? 2 : 0);
+            source->ops->close(source);
         }
 }
 
@@ -611,6 +662,7 @@ Test(nifti, what_is_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nifti_header header = header_of(TS_I16, 1, 3);
         header.dim[4] = header.dim[5] = 2;
+        header.qform = NIFTI_UNKNOWN; /* it would take the place of an sform that is none */
         build(&built, &header, TS_I16, false);
         memcpy(built.bytes + cases[i].offset, &cases[i].value, sizeof cases[i].value);
         ts_volume_write(path, built.bytes, built.n, false);

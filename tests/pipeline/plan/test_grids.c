@@ -87,6 +87,30 @@ Test(grids, a_mask_without_a_label_is_warned_of)
         0);
 }
 
+static void set_spacing(struct dicom_fixture *f, int z, void *user)
+{
+    (void)z;
+    ts_fixture_text(f, 0x00280030, "DS", user);
+}
+
+Test(grids, pixels_that_no_scanner_makes_are_warned_of)
+{
+    static const struct {
+        const char *spacing;
+        int n;
+    } rows[] = {
+        {"80\\80", 1}, {"0.7\\6500", 1}, {"2000\\2000", 1}, {"9\\9", 0}, {"0.002\\0.002", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[300], input[64];
+        snprintf(path, sizeof path, "%s/s%zu", opened.folder, i);
+        snprintf(input, sizeof input, "input: {dicom: s%zu}", i);
+        cr_assert_eq(mkdir(path, 0700), 0);
+        ts_fixture_series(path, FIXTURE_SLICES, set_spacing, (void *)(uintptr_t)rows[i].spacing);
+        cr_expect_eq(warnings(input, "statistics: {}", "pixel-size-unusual"), rows[i].n, "%s",
+                     rows[i].spacing);
+    }
+}
+
 static void move_frame(struct dicom_fixture *f, int z, void *user)
 {
     (void)z, (void)user;
