@@ -4,7 +4,9 @@
  * and written, nothing of an array in C order is copied, and wrong arrays are refused by name.
  */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,3 +383,68 @@ Test(arrays, texts_are_cut_as_snprintf_does)
     cr_assert_eq(strlen(text), sizeof text - 1);
     cr_assert_eq(text[0], '{');
 }
+
+/* Each thread has a chain, a plan and a run of its own. */
+static void *run_own(void *data)
+{
+    float *values = data, *out = calloc(PIXELS, sizeof *out);
+    struct ts_diag *own = ts_diag_create();
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    options.device = "cpu";
+    options.threads = 1;
+    intptr_t wrong = 0;
+    for (int round = 0; round < 20 && !wrong; round++) {
+        static const char text[] = "memory volume | box radius=1 dimensions=2d | statistics";
+        struct ts_chain *chain = NULL;
+        struct ts_plan *plan = NULL;
+        struct ts_run *run = NULL;
+        const struct ts_array in = array_of(values, TS_F32), result = array_of(out, TS_F32);
+        wrong = ts_chain_parse(text, strlen(text), "test", NULL, &chain, own) != TS_OK ||
+                ts_chain_set_array(chain, "volume", &in, NULL, own) != TS_OK ||
+                ts_plan_create(chain, &options, &plan, own) != TS_OK ||
+                ts_run_create(plan, &run, own) != TS_OK ||
+                ts_run_set_array(run, "data", &result, own) != TS_OK ||
+                ts_run_execute(run, own) != TS_OK;
+        ts_run_destroy(run);
+        ts_plan_destroy(plan);
+        ts_chain_destroy(chain);
+        for (int i = 0; i < PIXELS && !wrong; i++)
+            wrong =
+                fabsf(out[i] - mean_of_nine(values, i / (NY * NX), i / NX % NY, i % NX)) > 1e-4f;
+    }
+    ts_diag_destroy(own);
+    free(out);
+    return (void *)wrong;
+}
+
+Test(arrays, plans_run_side_by_side)
+{
+    enum { THREADS = 4 };
+    static float values[THREADS][PIXELS];
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        fill(values[t]);
+        values[t][t] = 1000.0f * (float)t;
+        cr_assert_eq(pthread_create(&threads[t], NULL, run_own, values[t]), 0);
+    }
+    for (int t = 0; t < THREADS; t++) {
+        void *wrong;
+        pthread_join(threads[t], &wrong);
+        cr_assert_null(wrong, "thread %d", t);
+    }
+}
+
+#ifndef TS_SANITIZED /* which count memory in their own way */
+Test(arrays, plans_leave_no_memory_behind)
+{
+    static float values[PIXELS];
+    size_t before = 0;
+    fill(values);
+    for (int round = 0; round < 60; round++) {
+        cr_assert_null(run_own(values));
+        if (round == 10)
+            before = mallinfo2().uordblks;
+    }
+    cr_assert_lt(mallinfo2().uordblks, before + (64 << 10));
+}
+#endif
