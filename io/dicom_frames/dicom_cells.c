@@ -157,23 +157,6 @@ void ts_dicom_turn_words(unsigned char *bytes, size_t before, size_t n)
     memmove(bytes, bytes + before, n);
 }
 
-bool ts_dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
-                            struct ts_rounding *rounding)
-{
-    bool fits = true;
-    for (size_t i = 0; i < n; i++) {
-        const bool masked = valid && !(valid[i / 64] >> i % 64 & 1);
-        double value;
-        memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
-        if (!masked)
-            ts_rounding_of_doubles(rounding, &value, 1);
-        const float rounded = (float)value;
-        fits = fits && (masked || isfinite(rounded) || !isfinite(value));
-        memcpy((char *)data + i * sizeof rounded, &rounded, sizeof rounded);
-    }
-    return fits;
-}
-
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells)
 {
     if (cells->is_float) {

@@ -45,11 +45,6 @@ void ts_dicom_turn_words(unsigned char *bytes, size_t before, size_t n);
 /* Converts n cells in place to stored values in host order, of the dtype above. Returns whether
  * bits outside of BitsStored were set that are not the extension of the sign; they are dropped. */
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells);
-/* Rounds n doubles in place to floats, and counts those that change. Values whose bit in `valid`,
- * which may be NULL, is not set are not counted. Returns false where a finite one of the others
- * becomes infinite. */
-bool ts_dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
-                            struct ts_rounding *rounding);
 /* Counts the stored values in [low, high], and clears their bits in `valid`, in which the others
  * are set; NULL: it only counts. The dtype may be TS_F64, of doubles that are not yet rounded. With
  * a `low` of NaN it is NaN that counts. */

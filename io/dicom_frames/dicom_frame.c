@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rounding.h"
 #include "io/dicom_frames/dicom_decode.h"
 #include "io/dicom_frames/dicom_jpeg_2000.h"
 #include "io/dicom_frames/dicom_rle.h"
@@ -446,6 +447,26 @@ static void count_rounding(const struct dicom_job *job, const void *stored, enum
     }
 }
 
+/* Rounds n doubles in place to floats, and counts those that change. Values whose bit in `valid`,
+ * which may be NULL, is not set are not counted. Returns false where a finite one of the others
+ * becomes infinite. */
+static bool dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
+                                struct ts_rounding *rounding)
+{
+    bool fits = true;
+    for (size_t i = 0; i < n; i++) {
+        const bool masked = valid && !(valid[i / 64] >> i % 64 & 1);
+        double value;
+        memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
+        if (!masked)
+            ts_rounding_of_doubles(rounding, &value, 1);
+        const float rounded = (float)value;
+        fits = fits && (masked || isfinite(rounded) || !isfinite(value));
+        memcpy((char *)data + i * sizeof rounded, &rounded, sizeof rounded);
+    }
+    return fits;
+}
+
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
                            void *out, uint64_t *valid, struct dicom_reply *reply)
 {
@@ -466,7 +487,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
                                                job->padding_low, job->padding_high, valid);
     if (doubles && job->dtype == TS_F64)
         stored = TS_F64;
-    else if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
+    else if (doubles && !dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
         dicom_reply_refuse(reply, "values-out-of-range",
                            "a 64-bit value is beyond the range of a 32-bit float");
         return;

@@ -174,7 +174,7 @@ struct dicom_image {
     double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN
                            if absent */
     double ge_b_value,
-        ge_gradient[3];     /* the same as GE states them (dicom_diffusion.c); NaN if absent */
+        ge_gradient[3];     /* the same as GE states them (dicom_weightings.c); NaN if absent */
     double dimensions_rank; /* the order that Dimension Index Values give it at its position
                                (dicom_volumes.c) */
     double weighting_order,

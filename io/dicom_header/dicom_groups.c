@@ -495,12 +495,6 @@ bool ts_dicom_is_groups(uint32_t tag)
     return tag == SHARED_GROUPS || tag == FRAME_GROUPS;
 }
 
-bool ts_dicom_is_open(uint32_t tag)
-{
-    return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) ||
-           tag == DICOM_TAG(0x0028, 0x3000) || tag == DICOM_TAG(0x0040, 0x9096);
-}
-
 /* A position that stands outside of the groups is that of no frame, unless there is only one. */
 static void begin_groups(struct scan *scan, struct dicom_walk *walk)
 {

@@ -19,9 +19,6 @@ void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
 /* Returns true where the file is of the class RT Dose. */
 bool ts_dicom_is_dose(const struct dicom_file *file);
 
-/* Returns true for the sequences whose elements are wanted: the functional groups and the Modality
- * LUT. */
-bool ts_dicom_is_open(uint32_t tag);
 /* Returns true for the sequences of functional groups. */
 bool ts_dicom_is_groups(uint32_t tag);
 /* Takes an element inside of them. A frame is added to scan->frames for each item of the per-frame

@@ -14,22 +14,6 @@
 /* The header of a frame is read in pieces, each many times as long as the one before. */
 enum { FIRST_HEADER_BYTES = 1 << 10, HEADER_GROWTH = 16, MAX_HEADER_BYTES = 4 << 20 };
 
-void ts_dicom_check_native(struct scan *scan)
-{
-    const struct dicom_file *file = scan->file;
-    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file),
-                  need = file->words ? (bytes + 1) / 2 * 2 : bytes;
-    if (file->pixel_bytes < need) {
-        ts_dicom_refuse(scan, "dicom-pixels-short",
-                        "pixel data has %" PRId64 " bytes, needs %" PRId64, file->pixel_bytes,
-                        need);
-    } else if (scan->pixels_truncated) {
-        ts_dicom_refuse(scan, "dicom-length",
-                        "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
-                        scan->pixels_claimed, file->pixel_bytes);
-    }
-}
-
 struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file)
 {
     return (struct dicom_frame_form){.syntax = file->syntax,

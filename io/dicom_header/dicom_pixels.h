@@ -16,8 +16,6 @@ enum { DICOM_MAX_RATIO = 1000, DICOM_RATIO_FREE_BYTES = 16 << 20 };
 
 /* Returns what the header says of each compressed frame. */
 struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file);
-/* Compares the bytes of native pixel data with those that rows, columns and bits need. */
-void ts_dicom_check_native(struct scan *scan);
 /* Compares the first compressed frame's own header with Rows, Columns and bits. JPEG 2000 is
  * believed where it has other bits: they become those of the file. */
 void ts_dicom_check_encoded(struct scan *scan);

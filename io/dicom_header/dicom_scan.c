@@ -141,6 +141,23 @@ static void check_sign(struct scan *scan)
                             "Representation says they are: negative values may be large ones");
 }
 
+/* Compares the bytes of native pixel data with those that rows, columns and bits need. */
+static void dicom_check_native(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file),
+                  need = file->words ? (bytes + 1) / 2 * 2 : bytes;
+    if (file->pixel_bytes < need) {
+        ts_dicom_refuse(scan, "dicom-pixels-short",
+                        "pixel data has %" PRId64 " bytes, needs %" PRId64, file->pixel_bytes,
+                        need);
+    } else if (scan->pixels_truncated) {
+        ts_dicom_refuse(scan, "dicom-length",
+                        "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
+                        scan->pixels_claimed, file->pixel_bytes);
+    }
+}
+
 static void check_pixels(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
@@ -160,7 +177,7 @@ static void check_pixels(struct scan *scan)
     if (file->refusal)
         return;
     if (native) {
-        ts_dicom_check_native(scan);
+        dicom_check_native(scan);
         if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
             ts_dicom_warn(scan,
                           file->frames > 1
@@ -656,6 +673,14 @@ static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned 
     return ts_dicom_read_meta(scan, walk, kind == DICOM_START_META ? 0 : DICOM_MAGIC_END);
 }
 
+/* Returns true for the sequences whose elements are wanted: the functional groups and the Modality
+ * LUT. */
+static bool dicom_is_open(uint32_t tag)
+{
+    return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) ||
+           tag == DICOM_TAG(0x0028, 0x3000) || tag == DICOM_TAG(0x0040, 0x9096);
+}
+
 /* Reads a file from its first element to its end. Returns false where it is no image. */
 static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsigned char *start,
                           struct dicom_other *other)
@@ -668,7 +693,7 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
         return is_not(other, DICOM_DICOMDIR);
     if (!ts_dicom_begin_data_set(scan, &walk))
         return true;
-    walk.is_open = ts_dicom_is_open;
+    walk.is_open = dicom_is_open;
     read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
     bool image = scan->met_pixels || file->refusal ||

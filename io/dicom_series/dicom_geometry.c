@@ -22,12 +22,62 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_clocks.h"
-#include "io/dicom_series/dicom_diffusion.h"
-#include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_volumes.h"
+#include "io/dicom_series/dicom_weightings.h"
 #include "io/source/source.h"
+
+/* ---- orientations ---------------------------------------------------------------------------- */
+
+/* Images whose orientations differ a little are one volume where together they lie at even steps,
+ * and apart they would not: each orientation has some of the positions only. Volumes of which each
+ * has an orientation of its own, as where the scanner follows the head, are not joined. */
+
+bool ts_dicom_same_orientation(const struct dicom_image *a, const struct dicom_image *b,
+                               double most)
+{
+    bool same = a->have_orientation == b->have_orientation;
+    for (int i = 0; i < 6; i++)
+        same = same && !(fabs(a->orientation[i] - b->orientation[i]) > most);
+    return same;
+}
+
+double ts_dicom_angle_between(const double a[6], const double b[6])
+{
+    double degrees = 0;
+    for (int axis = 0; axis < 6; axis += 3) {
+        double square = 0;
+        for (int i = axis; i < axis + 3; i++)
+            square += (a[i] - b[i]) * (a[i] - b[i]);
+        degrees = fmax(degrees, 2 * asin(fmin(1, sqrt(square) / 2)) * (180 / M_PI));
+    }
+    return degrees;
+}
+
+/* Fills in the orientation of the series, which is that of its first image, or the mean where
+ * orientations jitter; a warning says so. */
+static void dicom_find_orientation(struct dicom_series *series, double orientation[6])
+{
+    const double *first = series->images[0]->orientation;
+    double off[6] = {0}, angle = 0;
+    bool jitter = false;
+    for (size_t i = 0; i < series->n_images; i++) {
+        jitter |= !ts_dicom_same_orientation(series->images[0], series->images[i],
+                                             DICOM_SAME_ORIENTATION);
+        for (int k = 0; k < 6; k++)
+            off[k] += (series->images[i]->orientation[k] - first[k]) / (double)series->n_images;
+    }
+    for (int k = 0; k < 6; k++)
+        orientation[k] = first[k] + (jitter ? off[k] : 0);
+    for (size_t i = 0; jitter && i < series->n_images; i++)
+        angle = fmax(angle, ts_dicom_angle_between(orientation, series->images[i]->orientation));
+    if (jitter)
+        ts_dicom_series_warn(series,
+                             "the orientations of the slices differ: they are up to %.2g degrees "
+                             "off their mean, which the volume has",
+                             angle);
+}
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
@@ -562,7 +612,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
         return;
     }
     double orientation[6];
-    ts_dicom_find_orientation(series, orientation);
+    dicom_find_orientation(series, orientation);
     double change = make_orthonormal(orientation, image->direction);
     if (change > 1e-4)
         ts_dicom_series_warn(

@@ -8,6 +8,19 @@
 
 #include "io/dicom_series/dicom_series.h"
 
+/* This finds the images that have one orientation: direction cosines are rounded, and some scanners
+ * or tools let them jitter from slice to slice. */
+
+/* Orientations are one where no direction cosine differs by more than the first number; images
+ * whose orientations jitter, where none differs by more than the second. */
+#define DICOM_SAME_ORIENTATION 1e-4
+#define DICOM_JITTER 2e-3
+
+bool ts_dicom_same_orientation(const struct dicom_image *a, const struct dicom_image *b,
+                               double most);
+/* Returns by how many degrees the axes of two orientations differ. */
+double ts_dicom_angle_between(const double a[6], const double b[6]);
+
 enum dicom_positions { POSITIONS_FIT, POSITIONS_ENDS };
 enum dicom_tilt { TILT_KEEP, TILT_REFUSE };
 enum dicom_duplicates { DUPLICATES_REFUSE, DUPLICATES_FIRST };

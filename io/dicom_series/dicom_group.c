@@ -13,15 +13,234 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/path.h"
+#include "core/search.h"
+#include "core/vector3.h"
+#include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_series/dicom_completeness.h"
-#include "io/dicom_series/dicom_images.h"
 #include "io/dicom_series/dicom_join.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
-#include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_take.h"
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* The kind of a series is that of its first image, because kinds make series of their own. What
+ * files lack is counted over all of them, so that the message says how many are meant. */
+
+/* Refuses the series with a text such as "no Image Position (Patient) in 12 of 120 slices". */
+static void refuse_without(struct dicom_series *series, size_t without, const char *code,
+                           const char *name)
+{
+    if (without > 0)
+        ts_dicom_series_refuse(
+            series, code, "supply files with their whole headers, since this cannot be guessed",
+            "no %s in %zu of %zu slices", name, without, series->n_images);
+}
+
+/* SOP classes (ts_dicom_is_class), and modalities of volumes and of images that are projections. */
+static const char *const parametric_maps[] = {"30", NULL};
+static const char *const volumes[] = {"CT", "MR", "PT", NULL};
+static const char *const radiographs[] = {"CR", "DX", "IO", "MG", "PX", "RF", "RG", "XA", NULL};
+
+static bool is_among(const char *const *list, const char *text)
+{
+    while (*list && strcmp(*list, text) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* Returns true where each image has a place of its own in the patient, as slices have that a
+ * program wrote as captures: several pictures of one place are no slices. */
+static bool has_places(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    double normal[3];
+    ts_cross(first->orientation, first->orientation + 3, normal);
+    double *along = ts_arena_alloc(series->arena, series->n_images * sizeof *along);
+    series->no_memory |= !along;
+    for (size_t i = 0; along && i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        if (!image->have_position || !image->have_orientation || !image->have_spacing)
+            return false;
+        along[i] = ts_dot(image->position_mm, normal);
+    }
+    if (!along || series->n_images < 2)
+        return false;
+    qsort(along, series->n_images, sizeof *along, ts_compare_doubles);
+    for (size_t i = 1; i < series->n_images; i++)
+        if (along[i] - along[i - 1] <= ts_dicom_same_position(first))
+            return false;
+    return true;
+}
+
+/* Returns true for secondary captures that are read as slices. */
+static bool check_captures(struct dicom_series *series)
+{
+    if (!ts_dicom_is_capture(series->images[0]->file))
+        return false;
+    const bool slices = has_places(series);
+    series->overview |= slices;
+    if (slices)
+        ts_dicom_series_warn(series, "secondary captures, each with a place of its own in the "
+                                     "patient: they are read as slices");
+    else
+        ts_dicom_series_refuse(
+            series, "secondary-capture", "choose a series of CT, MR or PET slices",
+            "secondary captures: pictures of a screen or a page, not measured slices");
+    return slices;
+}
+
+/* Returns true where the images may have any modality, or none. */
+static bool check_kind(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    const char *code = first->file->refusal_code;
+    if (code && !strcmp(code, "dicom-color"))
+        return true; /* the file says more of it than its class */
+    const bool slices = check_captures(series);
+    series->radiograph =
+        is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
+    const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
+    if (map)
+        ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
+    else if (first->file->real_world && !first->have_slope && first->file->lut.entries == 0)
+        ts_dicom_series_warn(series, "the values are as stored: there is no Rescale Slope, and "
+                                     "Real World Value Mapping (0040,9096) is not applied");
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map &&
+        !slices && !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
+        ts_dicom_series_refuse(series, "modality",
+                               "choose a series of CT, MR or PET slices, a dose or one radiograph",
+                               "modality %s, expected CT, MR, PT or RTDOSE", series->modality);
+    series->unplaced = series->radiograph || first->unplaced;
+    series->overview |= series->radiograph || !strcmp(first->kind, "LOCALIZER");
+    if (!strcmp(first->kind, "LOCALIZER"))
+        ts_dicom_series_warn(series, "a localizer: an overview for planning, not part of a volume");
+    return slices;
+}
+
+/* Returns what the user can do about a refused file. */
+static const char *hint_for(const char *code)
+{
+    static const char *const hints[][2] = {
+        {"dicom-multi-frame",
+         "choose another series, or get this one from the scanner with the places of its slices, "
+         "as enhanced or single slices; a tool that splits the file cannot know them"},
+        {"dicom-mosaic", "split it into slices with another tool first"},
+        {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
+        {"dicom-color", "choose a series of single-channel slices, or convert the colors to gray "
+                        "with another tool first"},
+        {"dicom-pixels-short", "transfer the file again"},
+        {"dicom-truncated", "transfer the file again"},
+        {"dicom-length", "transfer the file again"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (!strcmp(code, hints[i][0]))
+            return hints[i][1];
+    return "supply a correct file, or take it out of the input";
+}
+
+static void check_files(struct dicom_series *series, bool any_modality)
+{
+    size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
+    const struct dicom_file *bad = NULL, *odd = NULL, *last = NULL;
+    const struct dicom_image *first = series->images[0];
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        bad = !bad && image->file->refusal ? image->file : bad;
+        odd = !odd && image->file->warning ? image->file : odd;
+        refused += image->file->refusal && image->file != last;
+        last = image->file;
+        warned += image->file->warning != NULL && image == image->file->images;
+        no_position += !image->have_position;
+        no_orientation += !image->have_orientation;
+        no_spacing += !image->have_spacing;
+    }
+    if (bad) {
+        ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
+                               "%zu of %zu file%s cannot be used; %s: %s", refused, series->n_files,
+                               series->n_files == 1 ? "" : "s", ts_base_name(bad->path),
+                               bad->refusal);
+    }
+    if (odd)
+        ts_dicom_series_warn(series, "%zu of %zu file%s: %s", warned, series->n_files,
+                             series->n_files == 1 ? "" : "s", odd->warning);
+    if (!*series->modality && !any_modality)
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
+                               "no modality, expected CT, MR, PT or RTDOSE");
+    if (series->unplaced)
+        return;
+    refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
+    refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
+    refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
+    for (size_t i = 1; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        for (int k = 0; k < 2; k++) {
+            if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <=
+                  1e-4 * fabs(first->spacing_mm[k])))
+                ts_dicom_series_refuse(
+                    series, "pixel-spacing-mixed", "supply slices of one reconstruction",
+                    "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s",
+                    first->spacing_mm[0], first->spacing_mm[1], ts_dicom_image_name(series, first),
+                    image->spacing_mm[0], image->spacing_mm[1], ts_dicom_image_name(series, image));
+        }
+    }
+}
+
+/* Warns where echo times that differ were taken as one. */
+static void warn_of_echoes(struct dicom_series *series)
+{
+    const double echo = series->images[0]->echo_ms;
+    double high = echo;
+    for (size_t i = 0; i < series->n_images; i++)
+        high =
+            series->images[i]->echo_ms == echo ? fmax(high, series->images[i]->echo_time_ms) : high;
+    if (high > echo)
+        ts_dicom_series_warn(
+            series, "Echo Times from %g to %g ms are taken as one: they differ by %g ms at most",
+            echo, high, DICOM_SAME_ECHO_MS);
+}
+
+/* Takes the damaged files out of a series that has others too. */
+static void drop_damaged(struct dicom_series *series)
+{
+    const char *reason = NULL;
+    const struct dicom_file *last = NULL;
+    size_t kept = 0, dropped = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        const bool damaged = ts_dicom_is_damage(image->file->refusal_code);
+        if (!damaged)
+            series->images[kept++] = image;
+        else if (!reason)
+            reason = image->file->refusal;
+        dropped += damaged && image->file != last;
+        last = image->file;
+    }
+    if (kept == 0 || kept == series->n_images)
+        return;
+    series->n_dropped = dropped;
+    series->n_images = kept;
+    series->n_files -= dropped;
+    ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
+                         series->n_dropped == 1 ? " was" : "s were", reason);
+}
+
+/* Refuses a series of which an image cannot be used, and warns of what is odd. Where the chain
+ * allows to `skip` damaged files, and others are left, these are left out with a warning. */
+static void dicom_check_images(struct dicom_series *series, bool skip)
+{
+    if (skip)
+        drop_damaged(series);
+    const bool any_modality = check_kind(series);
+    check_files(series, any_modality);
+    warn_of_echoes(series);
+}
+
+/* ---- group ----------------------------------------------------------------------------------- */
 
 enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
 
@@ -152,6 +371,104 @@ static void warn_of_orientations(struct grouping *grouping, size_t first)
     }
 }
 
+enum { MOST_GROUPS = 256, LEAST_POSITIONS = 3 };
+static const double EVEN_SHARE = 0.05; /* of the step, by which a gap may be off a multiple of it */
+
+struct item {
+    const struct dicom_image *image;
+    double along_mm;
+    size_t group, position;
+};
+
+static int orientations_compare_along(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    return (first->along_mm > second->along_mm) - (first->along_mm < second->along_mm);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    if (first->group != second->group)
+        return first->group < second->group ? -1 : 1;
+    return (first->position > second->position) - (first->position < second->position);
+}
+
+/* Collects the images that jitter around the first. Returns how many there are; 0 where all have
+ * its orientation, or one has no place. */
+static size_t collect(struct dicom_image *const *images, size_t n, struct item *items)
+{
+    const struct dicom_image *groups[MOST_GROUPS];
+    double normal[3];
+    size_t count = 0, n_groups = 0;
+    ts_cross(images[0]->orientation, images[0]->orientation + 3, normal);
+    for (size_t i = 0; i < n; i++) {
+        size_t group = 0;
+        if (!ts_dicom_same_orientation(images[0], images[i], DICOM_JITTER))
+            continue;
+        if (!images[i]->have_position || !images[i]->have_orientation)
+            return 0;
+        while (group < n_groups &&
+               !ts_dicom_same_orientation(groups[group], images[i], DICOM_SAME_ORIENTATION))
+            group++;
+        if (group == n_groups && n_groups < MOST_GROUPS)
+            groups[n_groups++] = images[i];
+        items[count++] = (struct item){images[i], ts_dot(images[i]->position_mm, normal), group, 0};
+    }
+    return n_groups > 1 ? count : 0;
+}
+
+/* Numbers the positions. Returns how many there are; 0 unless each has equally many images, and the
+ * gaps are multiples of the smallest. */
+static size_t number_positions(struct item *items, size_t n)
+{
+    const double same = ts_dicom_same_position(items[0].image);
+    double step = INFINITY;
+    qsort(items, n, sizeof *items, orientations_compare_along);
+    for (size_t i = 1; i < n; i++) {
+        const double gap = items[i].along_mm - items[i - 1].along_mm;
+        items[i].position = items[i - 1].position + (gap > same);
+        step = gap > same ? fmin(step, gap) : step;
+    }
+    const size_t positions = items[n - 1].position + 1, each = n / positions;
+    for (size_t i = 0; i < n; i++) {
+        const double gaps = i < each ? 0 : (items[i].along_mm - items[i - each].along_mm) / step;
+        if (items[i].position != i / each || fabs(gaps - rint(gaps)) > EVEN_SHARE * fmax(1, gaps))
+            return 0;
+    }
+    return positions >= LEAST_POSITIONS ? positions : 0;
+}
+
+/* Returns true where each orientation has images at all positions. The items get sorted by
+ * orientation. */
+static bool are_whole(struct item *items, size_t n, size_t positions)
+{
+    size_t found = 0;
+    qsort(items, n, sizeof *items, compare_groups);
+    for (size_t i = 0; i < n; i++) {
+        const bool next = i == 0 || items[i].group != items[i - 1].group;
+        if (next && i > 0 && found != positions)
+            return false;
+        found = next ? 1 : found + (items[i].position != items[i - 1].position);
+    }
+    return found == positions;
+}
+
+/* Returns true where the images whose orientation jitters around that of the first are one volume,
+ * or several: they lie at even steps, equally many at each position, and no orientation has all
+ * positions for itself. Returns false where they have one orientation, too. *no_memory is set where
+ * memory is out. */
+static bool dicom_is_jitter(struct dicom_image *const *images, size_t n, bool *no_memory)
+{
+    struct item *items = malloc(n * sizeof *items);
+    *no_memory |= !items;
+    const size_t count = items ? collect(images, n, items) : 0;
+    const size_t positions = count > 0 ? number_positions(items, count) : 0;
+    const bool jitter = positions > 0 && !are_whole(items, count, positions);
+    free(items);
+    return jitter;
+}
+
 /* Splits a run of images with equal keys by orientation, keeping their order. `images` is
  * rearranged, scratch as long. */
 static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n,
@@ -163,7 +480,7 @@ static bool split_run(struct grouping *grouping, struct dicom_image **images, si
     for (; n > 0; round++) {
         size_t same = 0, rest = 0;
         const struct dicom_image *first = images[0];
-        const bool jitter = round < MAX_ORIENTATIONS && ts_dicom_is_jitter(images, n, &no_memory);
+        const bool jitter = round < MAX_ORIENTATIONS && dicom_is_jitter(images, n, &no_memory);
         const double most = jitter ? DICOM_JITTER : DICOM_SAME_ORIENTATION;
         for (size_t i = 0; i < n; i++)
             if (round >= MAX_ORIENTATIONS || ts_dicom_same_orientation(first, images[i], most))
@@ -254,6 +571,26 @@ static bool split_volumes(struct grouping *grouping, unsigned split)
     return ok;
 }
 
+/* Warns of it. */
+static void dicom_warn_of_loss(struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    bool padded = false;
+    for (size_t i = 0; i < series->n_images; i++) {
+        double low, high;
+        padded |= ts_dicom_says_loss(series->images[i]->file) &&
+                  ts_dicom_padding_range(series->images[i], &low, &high);
+    }
+    if (loss.n_images > 0)
+        ts_dicom_series_warn(
+            series,
+            "%zu of %zu images were compressed with loss (method %s, ratio %s): values differ from "
+            "those that were measured%s",
+            loss.n_images, series->n_images, *loss.method ? loss.method : "unknown",
+            *loss.ratio ? loss.ratio : "unknown",
+            padded ? ", and padding that no longer has its value counts as measured" : "");
+}
+
 static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder,
                                 const struct dicom_rules *rules, struct dicom_series **out,
                                 struct ts_diag *diag)
@@ -261,7 +598,7 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
     ts_dicom_warn_of_keys(grouping->series, grouping->n);
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
-        ts_dicom_check_images(series, folder->skip);
+        dicom_check_images(series, folder->skip);
         series->image.rank = 3;
         series->image.axes[0].n = (int64_t)series->n_images;
         series->image.axes[1].n = series->images[0]->rows;
@@ -271,7 +608,7 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
         if (!series->refusal)
             ts_dicom_quantify(series, rules);
         if (!series->refusal)
-            ts_dicom_warn_of_loss(series);
+            dicom_warn_of_loss(series);
         judge_lack(series, folder->split);
     }
     if (!split_volumes(grouping, folder->split))

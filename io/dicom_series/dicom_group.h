@@ -8,6 +8,7 @@
 #define IO_DICOM_DICOM_GROUP_H
 
 #include "io/dicom_series/dicom_geometry.h"
+#include "io/dicom_series/dicom_series.h"
 
 /* Marks the suspects among the other names of the folder, and gives all series of the files that
  * were found, numbered from 1, whether fit for a volume or refused. Nothing but memory that is out

@@ -22,7 +22,6 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_series/dicom_geometry.h"
-#include "io/dicom_series/dicom_orientations.h"
 
 enum { LEAST_POSITIONS = 3, TEXT_BYTES = 64, LIST_BYTES = 256 };
 static const size_t NOWHERE = SIZE_MAX;

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_parse.h"
 
 /* A compression ratio lies in this range; a date that was typed into its element is a larger
@@ -61,23 +60,4 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
     loss.ratio = loss.ratio ? loss.ratio : "";
     loss.method = loss.method ? loss.method : "";
     return loss;
-}
-
-void ts_dicom_warn_of_loss(struct dicom_series *series)
-{
-    const struct dicom_loss loss = ts_dicom_loss(series);
-    bool padded = false;
-    for (size_t i = 0; i < series->n_images; i++) {
-        double low, high;
-        padded |= ts_dicom_says_loss(series->images[i]->file) &&
-                  ts_dicom_padding_range(series->images[i], &low, &high);
-    }
-    if (loss.n_images > 0)
-        ts_dicom_series_warn(
-            series,
-            "%zu of %zu images were compressed with loss (method %s, ratio %s): values differ from "
-            "those that were measured%s",
-            loss.n_images, series->n_images, *loss.method ? loss.method : "unknown",
-            *loss.ratio ? loss.ratio : "unknown",
-            padded ? ", and padding that no longer has its value counts as measured" : "");
 }

@@ -17,8 +17,6 @@ struct dicom_loss {
 
 /* Says what loss the images of a series have. */
 struct dicom_loss ts_dicom_loss(const struct dicom_series *series);
-/* Warns of it. */
-void ts_dicom_warn_of_loss(struct dicom_series *series);
 
 /* Return the text where it can be a method, and where all its values can be ratios; else
  * "unrecognized". */

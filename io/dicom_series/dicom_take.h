@@ -30,10 +30,6 @@ struct dicom_takes {
 bool ts_dicom_read_takes(const struct ts_texts *texts, struct dicom_takes *takes);
 /* Sets `left_out` of each series that has not what all texts say. */
 void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dicom_takes *takes);
-/* Writes the values of `take` that choose one series, or one volume of it, as a chain has them:
- * "MAGNITUDE, [MAGNITUDE, N] with N from 0 to 9, PHASE". The text is empty where there are none.
- * Returns false where it does not list all that may be read. */
-bool ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size);
 /* Writes the numbers of the volumes that are whole: "0 to 3, 5". */
 void ts_dicom_list_volumes(const struct dicom_series *series, char *out, size_t size);
 /* Makes the one volume that the texts name of a series of several. TS_BAD_INPUT where they name

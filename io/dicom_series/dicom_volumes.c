@@ -12,7 +12,7 @@
  * weightings of a volume differ by rounding. The order of the frames in one file counts as Instance
  * Numbers do. Images that all lie at one position are volumes only where the header says so, or
  * each has a time of its own. Times without a date are put right across midnight first
- * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was
+ * (dicom_clocks.c). Where positions do not have equally many images, as after a scan that was
  * stopped, the complete volumes are put in order, and the series is refused unless the chain takes
  * one of them. It is refused in every case where images that are lost may have begun a volume, and
  * only the order of the others says where it ends.
@@ -24,8 +24,6 @@
 #include <string.h>
 
 #include "io/dicom_series/dicom_clocks.h"
-#include "io/dicom_series/dicom_diffusion.h"
-#include "io/dicom_series/dicom_midnight.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_series.h"
 #include "io/dicom_series/dicom_settings.h"

@@ -8,6 +8,19 @@
 
 #include "io/dicom_series/dicom_series.h"
 
+/* This brings the diffusion weighting of a series into one form, whoever made the scanner: b-values
+ * in s/mm2, and gradients as unit vectors in patient coordinates. */
+
+/* Gives the images of a series the b-values and gradients that GE's private elements state, where
+ * no others do. The direction of the series must be known. */
+void ts_dicom_take_ge_weighting(struct dicom_series *series);
+/* Fills series->gradients from the first slice of each volume. */
+void ts_dicom_list_gradients(struct dicom_series *series);
+
+/* Takes images that state no weighting for b = 0 where those beside them at each position are
+ * weighted. The images are in order along the normal. */
+void ts_dicom_take_unstated_weighting(struct dicom_series *series);
+
 /* Fills in weighting_order and frame_order of the images, which are in order along the normal.
  * Returns true where some images of one position have the same weighting, so that only their order
  * in the file tells them apart. Sets series->no_memory where memory is out. */

@@ -591,6 +591,33 @@ static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_s
     return status;
 }
 
+/* Its parts: return true if elements of the storage's type can be read, and set the types to do so;
+ * check sizes and storage, and give the stack as many axes as `rank` says. */
+static bool hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
+{
+    static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};
+    static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32},
+                                                 {0, TS_I8, TS_I16, 0, TS_I32}};
+    const struct hdf5_storage *storage = &stack->storage;
+    const uint32_t bytes = storage->element_bytes;
+    const bool integer = storage->class == STORAGE_INTEGER;
+    if (!storage->standard || (!integer && storage->class != STORAGE_FLOAT))
+        return false;
+    stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    if (integer && bytes == 8) {
+        stack->stored = TS_U64;
+        stack->dtype = doubles ? TS_F64 : TS_F32;
+        return true;
+    }
+    if (integer && bytes != 1 && bytes != 2 && bytes != 4)
+        return false;
+    if (!integer && bytes != 2 && bytes != 4 && bytes != 8)
+        return false;
+    stack->stored = integer ? integers[storage->has_sign != 0][bytes] : floats[bytes];
+    stack->dtype = integer ? stack->stored : TS_F32;
+    return true;
+}
+
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset,
                                   const char *name, int rank, struct hdf5_stack *stack)
 {
@@ -608,7 +635,7 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
     if (status == TS_OK)
         status = take_storage(input, stack);
     const bool doubles = rank == 1 || (input->set && input->set->doubles);
-    if (status == TS_OK && !ts_hdf5_stack_type(stack, doubles))
+    if (status == TS_OK && !hdf5_stack_type(stack, doubles))
         status = ts_hdf5_input_refuse(
             input, "hdf5-type",
             "the elements of %s are neither integers of 8 to 64 bits nor floats of 16, 32 or 64",

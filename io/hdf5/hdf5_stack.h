@@ -103,9 +103,6 @@ struct hdf5_box {
  * not. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset,
                                   const char *name, int rank, struct hdf5_stack *stack);
-/* Its parts: return true if elements of the storage's type can be read, and set the types to do so;
- * check sizes and storage, and give the stack as many axes as `rank` says. */
-bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles);
 enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack,
                                    int rank);
 /* Refuses a virtual dataset (hdf5-source-missing) some of whose values no part has: those of an

@@ -17,31 +17,6 @@ static enum ts_status hint_plain(const struct hdf5_input *input)
                                      "not read as it is\", writes a copy that is read");
 }
 
-bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
-{
-    static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};
-    static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32},
-                                                 {0, TS_I8, TS_I16, 0, TS_I32}};
-    const struct hdf5_storage *storage = &stack->storage;
-    const uint32_t bytes = storage->element_bytes;
-    const bool integer = storage->class == STORAGE_INTEGER;
-    if (!storage->standard || (!integer && storage->class != STORAGE_FLOAT))
-        return false;
-    stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-    if (integer && bytes == 8) {
-        stack->stored = TS_U64;
-        stack->dtype = doubles ? TS_F64 : TS_F32;
-        return true;
-    }
-    if (integer && bytes != 1 && bytes != 2 && bytes != 4)
-        return false;
-    if (!integer && bytes != 2 && bytes != 4 && bytes != 8)
-        return false;
-    stack->stored = integer ? integers[storage->has_sign != 0][bytes] : floats[bytes];
-    stack->dtype = integer ? stack->stored : TS_F32;
-    return true;
-}
-
 /* Makes one axis of the first two of four if the order of chunks stays that of the file: each chunk
  * holds whole indices of the first axis, or part of one index and divides the second axis evenly.
  */

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -678,6 +679,44 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     return status;
 }
 
+static const char is_value[] = "pixels of this value are taken for measured ones";
+static const char is_limit[] = "pixels beyond it are taken for measured ones";
+
+/* Warns of the attributes of a dataset that say that its values are others than those that are
+ * stored, or that some are none: those of ts_scan_field_warn_of_scale(), and _FillValue,
+ * missing_value, valid_min and valid_max of the Climate and Forecast conventions. */
+static enum ts_status scan_field_warn_of_attributes(const struct hdf5_input *input,
+                                                    const struct hdf5_stack *stack)
+{
+    double least = -INFINITY, most = INFINITY;
+    if (ts_dtype_is_integer(stack->stored) && stack->stored != TS_U64)
+        ts_dtype_range(stack->stored, &least, &most);
+    const struct {
+        const char *name, *what;
+        double low, high; /* from here to there it changes nothing */
+    } rows[] = {
+        {"_FillValue", is_value, NAN, NAN},
+        {"missing_value", is_value, NAN, NAN},
+        {"valid_min", is_limit, -INFINITY, least},
+        {"valid_max", is_limit, most, INFINITY},
+    };
+    enum ts_status status = ts_scan_field_warn_of_scale(input, &stack->dataset, stack->name);
+    for (size_t i = 0; status == TS_OK && i < sizeof rows / sizeof *rows; i++) {
+        double value = 0;
+        int found = 0;
+        char name[HDF5_INPUT_PATH + 64];
+        status = ts_hdf5_input_numbers(input, &stack->dataset, rows[i].name, 1, &value, &found);
+        if (found != 1 || (value >= rows[i].low && value <= rows[i].high) || value < least ||
+            value > most)
+            continue;
+        snprintf(name, sizeof name, "the attribute %s of %s", rows[i].name, stack->name);
+        ts_scan_field_warn(input, name, "is %.9g: %s", value, rows[i].what);
+        ts_diag_hint(input->diag,
+                     "the stage bad_pixels fills what lies below `lowest` or from `highest` on");
+    }
+    return status;
+}
+
 enum ts_status ts_projections_source(const struct param_set *set, projections_find *find,
                                      struct source **out, struct ts_diag *diag)
 {
@@ -693,7 +732,7 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
     if (status == TS_OK)
         status = drop_views(projections);
     if (status == TS_OK && !projections->described)
-        status = ts_scan_field_warn_of_attributes(&projections->input, &projections->stack);
+        status = scan_field_warn_of_attributes(&projections->input, &projections->stack);
     if (status == TS_OK)
         status = fill(source);
     if (status == TS_OK)

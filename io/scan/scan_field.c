@@ -5,13 +5,10 @@
  */
 #include "io/scan/scan_field.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#include "core/image.h"
 
 static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_ref *object,
                                   const char *name, struct scan_field *field)
@@ -63,8 +60,6 @@ void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const 
 }
 
 static const char as_stored[] = "values are taken as they are stored";
-static const char is_value[] = "pixels of this value are taken for measured ones";
-static const char is_limit[] = "pixels beyond it are taken for measured ones";
 
 /* Returns whether the list has a record of this message: several sources may read a field of one
  * file. */
@@ -111,38 +106,6 @@ enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input,
             ts_diag_warning(input->diag, &site, "%s", message);
     }
     return TS_OK;
-}
-
-enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input,
-                                                const struct hdf5_stack *stack)
-{
-    double least = -INFINITY, most = INFINITY;
-    if (ts_dtype_is_integer(stack->stored) && stack->stored != TS_U64)
-        ts_dtype_range(stack->stored, &least, &most);
-    const struct {
-        const char *name, *what;
-        double low, high; /* from here to there it changes nothing */
-    } rows[] = {
-        {"_FillValue", is_value, NAN, NAN},
-        {"missing_value", is_value, NAN, NAN},
-        {"valid_min", is_limit, -INFINITY, least},
-        {"valid_max", is_limit, most, INFINITY},
-    };
-    enum ts_status status = ts_scan_field_warn_of_scale(input, &stack->dataset, stack->name);
-    for (size_t i = 0; status == TS_OK && i < sizeof rows / sizeof *rows; i++) {
-        double value = 0;
-        int found = 0;
-        char name[HDF5_INPUT_PATH + 64];
-        status = ts_hdf5_input_numbers(input, &stack->dataset, rows[i].name, 1, &value, &found);
-        if (found != 1 || (value >= rows[i].low && value <= rows[i].high) || value < least ||
-            value > most)
-            continue;
-        snprintf(name, sizeof name, "the attribute %s of %s", rows[i].name, stack->name);
-        ts_scan_field_warn(input, name, "is %.9g: %s", value, rows[i].what);
-        ts_diag_hint(input->diag,
-                     "the stage bad_pixels fills what lies below `lowest` or from `highest` on");
-    }
-    return status;
 }
 
 /* Warns of a factor or an offset that is not `usual`. */

@@ -30,11 +30,6 @@ void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const 
  * What ts_scan_field_read() reads as numbers is looked at. */
 enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input,
                                            const struct hdf5_ref *dataset, const char *name);
-/* Warns of the attributes of a dataset that say that its values are others than those that are
- * stored, or that some are none: those of ts_scan_field_warn_of_scale(), and _FillValue,
- * missing_value, valid_min and valid_max of the Climate and Forecast conventions. */
-enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input,
-                                                const struct hdf5_stack *stack);
 /* Warns of NAME_scaling_factor and NAME_offset beside the field of this name, and in a group of
  * class NXdata, whose signal it is, of scaling_factor and offset. Source: NeXus definitions,
  * NXdata: (value + offset) * scaling_factor. */

@@ -452,13 +452,6 @@ void ts_rule_prefetch(struct source *base, int64_t z, int64_t n)
         ts_read_ahead_prefetch(source->reading, z, n);
 }
 
-void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
-{
-    struct rule_source *source = (struct rule_source *)base;
-    if (source->reading)
-        ts_read_ahead_prefetch_to(source->reading, z, n, out);
-}
-
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out,
                             struct ts_diag *diag)
 {

@@ -57,7 +57,6 @@ void ts_rule_may_hold(struct source *base, size_t bytes);
 struct source_rereads ts_rule_rereads(const struct source *base, int64_t ahead);
 enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
 void ts_rule_prefetch(struct source *base, int64_t z, int64_t n);
-void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out);
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out,
                             struct ts_diag *diag);
 

@@ -514,12 +514,19 @@ static void close_source(struct source *base)
     free(source);
 }
 
+static void rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
+{
+    struct rule_source *source = (struct rule_source *)base;
+    if (source->reading)
+        ts_read_ahead_prefetch_to(source->reading, z, n, out);
+}
+
 static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
                                             .rereads = ts_rule_rereads,
                                             .memory_bytes = memory_bytes,
                                             .start = ts_rule_start,
                                             .prefetch = ts_rule_prefetch,
-                                            .prefetch_to = ts_rule_prefetch_to,
+                                            .prefetch_to = rule_prefetch_to,
                                             .read = ts_rule_read,
                                             .check_unchanged = check_unchanged,
                                             .holds = holds,
