@@ -591,8 +591,7 @@ static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_s
     return status;
 }
 
-/* Its parts: return true if elements of the storage's type can be read, and set the types to do so;
- * check sizes and storage, and give the stack as many axes as `rank` says. */
+/* Returns true if elements of the storage's type can be read, and sets the types to do so. */
 static bool hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
 {
     static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};

@@ -103,6 +103,7 @@ struct hdf5_box {
  * not. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset,
                                   const char *name, int rank, struct hdf5_stack *stack);
+/* The part of it that checks sizes and storage, and gives the stack as many axes as `rank` says. */
 enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack,
                                    int rank);
 /* Refuses a virtual dataset (hdf5-source-missing) some of whose values no part has: those of an

@@ -139,11 +139,6 @@ void ts_sink_warn(const struct sink_format *format, const struct sink_request *r
                         "the image '%s' %s", request->name, warning);
 }
 
-size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request)
-{
-    return format->memory_bytes ? format->memory_bytes(request) : 0;
-}
-
 /* ---- the life of a sink ---------------------------------------------------------------------- */
 
 enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request,
@@ -181,14 +176,6 @@ const char *ts_sink_folder(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
     return staged->is_folder ? staged->folder : staged->file.folder;
-}
-
-const char *ts_sink_temporary(const struct sink *sink)
-{
-    const struct staged *staged = &sink->staged[0];
-    return staged->is_folder    ? staged->temporary
-           : staged->file.named ? staged->file.temporary
-                                : NULL;
 }
 
 void ts_sink_mask(struct sink *sink, const uint64_t *valid)

@@ -115,7 +115,6 @@ bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_re
 /* Warns where readers will make something else of the image (`output-read-back`). */
 void ts_sink_warn(const struct sink_format *format, const struct sink_request *request,
                   struct ts_diag *diag);
-size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request);
 /* Opens an output under a temporary name. Where it fails nothing is left. */
 enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request,
                             struct sink **sink, struct ts_diag *diag);
@@ -136,8 +135,6 @@ static inline enum ts_status ts_sink_put_image(struct sink *sink, int id,
 
 /* Returns the folder in which the output gets its name. */
 const char *ts_sink_folder(const struct sink *sink);
-/* Returns the temporary name of an output that is not published. NULL: a file that has none. */
-const char *ts_sink_temporary(const struct sink *sink);
 /* Tells the sink which pixels of all its slices are valid, once all slices were put; without it all
  * are. The bits must outlive the sink. */
 void ts_sink_mask(struct sink *sink, const uint64_t *valid);

@@ -233,14 +233,6 @@ static enum ts_status range_of(const struct param_set *set, const struct ts_numb
     return ts_diag_hint(diag, "slices: [first, end] with 0 <= first < end <= %" PRId64, n);
 }
 
-const char *ts_source_on(const struct param_set *set)
-{
-    size_t i;
-    return ts_param_find(set->params, set->n_params, "on", &i)
-               ? *(const char *const *)ts_param_field(set, i)
-               : NULL;
-}
-
 enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
                                  const struct source *image, struct source **source,
                                  struct ts_diag *diag)

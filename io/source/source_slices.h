@@ -26,9 +26,6 @@
 /* Returns the value of `slices`, or NULL where the format has none. */
 const struct ts_numbers *ts_source_slices(const struct param_set *set);
 
-/* Returns the name of the input that the set's parameter `on` names, or NULL where the format has
- * none. */
-const char *ts_source_on(const struct param_set *set);
 /* Opens a source of a format with open_on() on an open image. */
 enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
                                  const struct source *image, struct source **source,

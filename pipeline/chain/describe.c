@@ -13,12 +13,6 @@
 
 enum { WIDTH = 80 };
 
-void ts_describe_stages(FILE *stream)
-{
-    for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        fprintf(stream, "%-12s %s\n", (*stage)->name, (*stage)->summary);
-}
-
 /* ---- words for one parameter ----------------------------------------------------------------- */
 
 static const char *const kind_names[] = {

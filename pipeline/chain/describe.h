@@ -7,7 +7,6 @@
 
 #include "stages/engine/stage.h"
 
-void ts_describe_stages(FILE *stream);                           /* the list, a line each */
 void ts_describe_stage(const struct stage *stage, FILE *stream); /* one page, plain text */
 void ts_describe_docs(const struct stage *stage,
                       FILE *stream);   /* the same as Markdown: docs/stages/<name>.md */

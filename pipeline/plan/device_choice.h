@@ -21,16 +21,11 @@ struct device_choice {
 enum ts_status ts_device_choice_parse(const char *text, struct device_choice *choice,
                                       struct ts_diag *diag);
 
-/* Refuses a build that has no CUDA code: code cuda-not-built. */
-enum ts_status ts_device_choice_built(struct ts_diag *diag);
-
 /* Lists the devices and sets *index to the one that was wanted, or for -1 to the first on which
- * this build's code runs. If there is none, the errors are those of ts_device_choice_built,
+ * this build's code runs. If there is none, the errors are cuda-not-built, and those of
  * ts_cuda_query, ts_cuda_usable, or cuda-index where there are not so many. */
 enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int *index,
                                      struct ts_diag *diag);
-/* Writes the numbers of the devices on which this build's code runs. Returns how many they are. */
-int ts_device_choice_usable(const struct cuda_devices *found, int indices[CUDA_MAX_DEVICES]);
 /* Lists the devices, and writes the numbers of the choice's devices to `indices`. Returns how many
  * they are, 0 where one cannot be used: the errors are those above, and devices-differ where they
  * are not of one model. */

@@ -173,6 +173,12 @@ static size_t image_bytes(const struct ts_plan *plan)
     return bytes;
 }
 
+static size_t sink_memory_bytes(const struct sink_format *format,
+                                const struct sink_request *request)
+{
+    return format->memory_bytes ? format->memory_bytes(request) : 0;
+}
+
 /* Fills memory_bytes and gpu_bytes for this slab. */
 static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
@@ -209,7 +215,7 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
     }
     for (int32_t i = 0; i < plan->chain->output.n_sinks; i++) {
         const struct sink_request request = ts_plan_sink_request(plan, i);
-        bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
+        bytes += sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
     bytes += ts_plan_received_bytes(plan);
     plan->memory_bytes =

@@ -327,12 +327,22 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
                         "slices: [first, end] here too says which of them are those of `input`");
 }
 
+/* Returns the name of the input that the set's parameter `on` names, or NULL where the format has
+ * none. */
+static const char *source_on(const struct param_set *set)
+{
+    size_t i;
+    return ts_param_find(set->params, set->n_params, "on", &i)
+               ? *(const char *const *)ts_param_field(set, i)
+               : NULL;
+}
+
 /* Returns the node of the input that another one goes with, -1 where its name is none
  * (reported). */
 static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node,
                        struct ts_diag *diag)
 {
-    const char *name = ts_source_on(&node->set);
+    const char *name = source_on(&node->set);
     for (int32_t i = 0; i < plan->n_sources; i++) {
         const struct chain_source *source = &plan->chain->sources[i];
         if (!strcmp(source->name, name) && source->format->open)

@@ -29,10 +29,5 @@ int64_t ts_scale_most(const struct machine *machine);
 enum ts_status ts_scale_predict(struct ts_plan *plan, const struct machine *machine,
                                 const struct rates *rates, int64_t ranks, struct scale_row *row,
                                 struct ts_diag *diag);
-/* Prints a row for 1, 2, 4, ... ranks and for all, as a table or as one JSON object (event
- * `scale`). */
-enum ts_status ts_scale_print(struct ts_plan *plan, const struct machine *machine,
-                              const struct rates *rates, FILE *stream, bool json,
-                              struct ts_diag *diag);
 
 #endif

@@ -367,8 +367,6 @@ enum ts_status ts_run_find_axes(struct run *run);
 
 /* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------- */
 
-/* Keeps the bits of an output's slices for ts_run_write_masks. */
-enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
 /* Returns the first stage that makes floats of the 32-bit integers of this source, or NULL.
  * References are no such source: stages compute with them in double precision. */
 const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32_t source);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/file/file_commit.h"
 #include "io/file/publish_lock.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/provenance.h"
@@ -309,6 +310,15 @@ static enum ts_status create_datasets(struct run *run, int pass)
     return status;
 }
 
+/* Returns the temporary name of an output that is not published. NULL: a file that has none. */
+static const char *sink_temporary(const struct sink *sink)
+{
+    const struct staged *staged = &sink->staged[0];
+    return staged->is_folder    ? staged->temporary
+           : staged->file.named ? staged->file.temporary
+                                : NULL;
+}
+
 /* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass
  * and not before. */
 static enum ts_status open_sinks(struct run *run, int pass)
@@ -322,7 +332,7 @@ static enum ts_status open_sinks(struct run *run, int pass)
         status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
         if (status == TS_OK)
             status = remember_temporary(run, &run->state->sink_temporaries[i],
-                                        ts_sink_temporary(run->sinks[i]));
+                                        sink_temporary(run->sinks[i]));
     }
     return status;
 }

@@ -11,17 +11,6 @@
 #include "pipeline/run/run.h"
 #include "stages/engine/validity.h"
 
-enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices)
-{
-    const size_t slice_bytes = ts_valid_bytes(slices);
-    if (slice_bytes == 0)
-        return TS_OK;
-    return run->back_end->save(run,
-                               run->nodes[run->plan->nodes[node].leader].saved +
-                                   (size_t)slices->z_first * slice_bytes,
-                               slices->valid, (size_t)slices->axes[0].n * slice_bytes);
-}
-
 /* Writes the mask slice by slice, through memory for one slice of bytes. */
 static enum ts_status write_slices(struct run *run, const struct ts_image *image,
                                    struct ts_image mask, int dataset)

@@ -538,6 +538,18 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
     return status;
 }
 
+/* Keeps the bits of an output's slices for ts_run_write_masks. */
+static enum ts_status run_save_valid(struct run *run, int32_t node, const struct ts_image *slices)
+{
+    const size_t slice_bytes = ts_valid_bytes(slices);
+    if (slice_bytes == 0)
+        return TS_OK;
+    return run->back_end->save(run,
+                               run->nodes[run->plan->nodes[node].leader].saved +
+                                   (size_t)slices->z_first * slice_bytes,
+                               slices->valid, (size_t)slices->axes[0].n * slice_bytes);
+}
+
 enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
@@ -556,7 +568,7 @@ enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int6
         else if (status == TS_OK)
             status = ts_run_put(run, i, &slices);
         if (status == TS_OK)
-            status = ts_run_save_valid(run, i, &slices);
+            status = run_save_valid(run, i, &slices);
     }
     return status;
 }

@@ -3,6 +3,7 @@
  * `tomostage preview`: writes a picture of the images of a file, in their right proportions, with
  * scale bars and captions that state slice and window.
  */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,10 +17,27 @@ static struct arguments {
     bool force;
 } arguments = {.request = {.plane = PLANE_STORED, .slice = -1}};
 
+/* Reads "auto", "percentiles", "full" or CENTER/WIDTH, where the width is positive. Returns false
+ * for anything else. */
+static bool gray_window_parse(const char *text, struct gray_window_request *request)
+{
+    static const char *const names[] = {
+        [GRAY_AUTO] = "auto", [GRAY_PERCENTILES] = "percentiles", [GRAY_FULL] = "full"};
+    for (int i = 0; i < GRAY_LEVEL; i++)
+        if (!strcmp(text, names[i])) {
+            *request = (struct gray_window_request){.kind = (enum gray_windows)i};
+            return true;
+        }
+    char rest;
+    request->kind = GRAY_LEVEL;
+    return sscanf(text, "%lf/%lf%c", &request->center, &request->width, &rest) == 2 &&
+           isfinite(request->center) && isfinite(request->width) && request->width > 0;
+}
+
 static bool parse_window(const struct command *command, const struct command_option *option,
                          const char *value)
 {
-    const bool fits = ts_gray_window_parse(value, &arguments.style.window);
+    const bool fits = gray_window_parse(value, &arguments.style.window);
     if (!fits)
         ts_command_wrong(
             command, "'--%s %s' is none of auto, percentiles, full, CENTER/WIDTH such as 40/400",

@@ -18,6 +18,7 @@
 #include "program/cli/cli_progress.h"
 #include "program/cli/cli_signals.h"
 #include "program/record/inputs.h"
+#include "program/record/made.h"
 #include "program/record/rerun.h"
 
 static struct arguments {
@@ -224,6 +225,20 @@ static enum ts_status check_output(const char *path, struct ts_diag *diag)
     return ts_diag_hint(diag, "give the second result a name of its own, or leave -o out");
 }
 
+/* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or
+ * "auto" where `auto` had chosen the CPU, which the result says. */
+static const char *rerun_device(const struct made *made)
+{
+    for (size_t i = 0; i < made->n_facts; i++) {
+        const char *path = made->facts[i].path, *name = strrchr(path, '/'),
+                   *value = made->facts[i].value;
+        const bool is_device = !strncmp(path, "process_", 8) && name && !strcmp(name, "/device");
+        if (is_device && value && !strncmp(value, "cuda", 4))
+            return "cuda";
+    }
+    return ts_made_find(made, "provenance/device_note") ? "auto" : "cpu";
+}
+
 static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
 {
     struct recorded recorded = {0};
@@ -239,7 +254,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     if (status == TS_OK)
         status = ts_recorded_check_inputs(&recorded, "-i", diag);
     if (status == TS_OK && !arguments.options.device)
-        arguments.options.device = ts_rerun_device(&recorded.made);
+        arguments.options.device = rerun_device(&recorded.made);
     if (status == TS_OK)
         status = name_output(&second, diag);
     if (status == TS_OK && arguments.n_sets == 0) /* which may say how the inputs are to be read */

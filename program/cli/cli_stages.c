@@ -9,6 +9,7 @@
 
 #include "pipeline/chain/describe.h"
 #include "program/cli/cli.h"
+#include "stages/engine/stage.h"
 
 static struct arguments {
     const char *folder; /* for pages; NULL: none */
@@ -36,13 +37,19 @@ static int write_pages(const char *folder)
     return 0;
 }
 
+static void describe_stages(FILE *stream)
+{
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        fprintf(stream, "%-12s %s\n", (*stage)->name, (*stage)->summary);
+}
+
 static int stages(char **operands)
 {
     if (arguments.folder)
         return operands[0] ? ts_command_too_many(&ts_cli_stages, operands[0])
                            : write_pages(arguments.folder);
     if (!operands[0]) {
-        ts_describe_stages(stdout);
+        describe_stages(stdout);
         return 0;
     }
     const struct stage *stage = ts_stage_find(operands[0]);

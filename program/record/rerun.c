@@ -12,18 +12,6 @@
 #include "program/record/inputs.h"
 #include "stages/engine/traits.h"
 
-const char *ts_rerun_device(const struct made *made)
-{
-    for (size_t i = 0; i < made->n_facts; i++) {
-        const char *path = made->facts[i].path, *name = strrchr(path, '/'),
-                   *value = made->facts[i].value;
-        const bool is_device = !strncmp(path, "process_", 8) && name && !strcmp(name, "/device");
-        if (is_device && value && !strncmp(value, "cuda", 4))
-            return "cuda";
-    }
-    return ts_made_find(made, "provenance/device_note") ? "auto" : "cpu";
-}
-
 double ts_rerun_tolerance(const void *chain, const char *image, double magnitude)
 {
     static const double half_rounding = 0x1p-11;

@@ -9,9 +9,6 @@
 #include "program/record/comparison.h"
 #include "program/record/made.h"
 
-/* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or
- * "auto" where `auto` had chosen the CPU, which the result says. */
-const char *ts_rerun_device(const struct made *made);
 /* Returns the tolerance of images whose values have at most this magnitude: twice the sum of the
  * tolerances that the stages of the chain state against the exact values, since each run may be as
  * far from them, with the rounding to halves where the output has them. `chain` is a struct

@@ -8,9 +8,7 @@
 #include "program/show/geometry_picture.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "io/file/whole_file.h"
 #include "stages/geometry/view_angles.h"
 
 enum {
@@ -307,36 +305,4 @@ void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_
     draw_axes(&picture, reach);
     write_numbers(&picture, axis);
     fputs("</svg>\n", stream);
-}
-
-/* Returns the last node that gives a sinogram with angles, or -1. */
-static int32_t last_sinogram(const struct ts_plan *plan)
-{
-    int32_t found = -1;
-    for (int32_t i = 0; i < plan->n_nodes; i++) {
-        const struct ts_image *image = &plan->nodes[i].out;
-        if (ts_image_is_sinogram(image) && image->axes[1].unit &&
-            !strcmp(image->axes[1].unit, "degree"))
-            found = i;
-    }
-    return found;
-}
-
-enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force,
-                                 struct ts_diag *diag)
-{
-    const int32_t node = last_sinogram(plan);
-    if (node < 0)
-        return ts_diag_error(
-            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "picture-nothing"},
-            "no image of this chain is a sinogram with angles, whose geometry could be drawn");
-    struct whole_file file;
-    const enum ts_status status = ts_whole_file_open(&file, path, force, diag);
-    if (status != TS_OK)
-        return status;
-    const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
-    struct ts_image sinogram = plan->nodes[node].out;
-    sinogram.axes[2].first = -axis.center * sinogram.axes[2].spacing;
-    ts_geometry_picture(&sinogram, &axis, file.stream, NULL);
-    return ts_whole_file_close(&file, diag);
 }

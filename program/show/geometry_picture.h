@@ -13,10 +13,5 @@
  * owner does; NULL: they stand in the SVG. */
 void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis,
                          FILE *stream, FILE *numbers);
-/* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses;
- * an existing file is replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the
- * plan has no such image, TS_RUN_FAILED (picture-exists, picture-write). */
-enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force,
-                                 struct ts_diag *diag);
 
 #endif

@@ -233,21 +233,6 @@ enum { MOST_VALUES = 1 << 22, PERCENT = 100 };
 const struct gray_preset ts_gray_presets[GRAY_PRESETS] = {
     {"abdomen", 40, 400}, {"lung", -600, 1500}, {"bone", 400, 1800}, {"brain", 40, 80}};
 
-bool ts_gray_window_parse(const char *text, struct gray_window_request *request)
-{
-    static const char *const names[] = {
-        [GRAY_AUTO] = "auto", [GRAY_PERCENTILES] = "percentiles", [GRAY_FULL] = "full"};
-    for (int i = 0; i < GRAY_LEVEL; i++)
-        if (!strcmp(text, names[i])) {
-            *request = (struct gray_window_request){.kind = (enum gray_windows)i};
-            return true;
-        }
-    char rest;
-    request->kind = GRAY_LEVEL;
-    return sscanf(text, "%lf/%lf%c", &request->center, &request->width, &rest) == 2 &&
-           isfinite(request->center) && isfinite(request->width) && request->width > 0;
-}
-
 static size_t values_of(const struct picture_plane *plane)
 {
     return (size_t)plane->rows * (size_t)plane->columns;

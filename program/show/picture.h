@@ -90,9 +90,6 @@ extern const struct gray_preset {
     double center, width;
 } ts_gray_presets[GRAY_PRESETS];
 
-/* Reads "auto", "percentiles", "full" or CENTER/WIDTH, where the width is positive. Returns false
- * for anything else. */
-bool ts_gray_window_parse(const char *text, struct gray_window_request *request);
 /* Finds one window for all planes, so that the same gray is the same value in each of them. `auto`
  * is the window of soft tissue (40/400) for HU that reach into it, and else the 1st to the 99th
  * percentile (nearest rank), or all values where these two are equal. Returns TS_RUN_FAILED where

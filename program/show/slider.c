@@ -262,16 +262,6 @@ enum ts_status ts_slider_make(struct slider *slider, struct renderer *renderer, 
     return status;
 }
 
-enum ts_status ts_slider_fetch(struct slider *slider, struct renderer *renderer, size_t first,
-                               size_t n)
-{
-    const size_t width = ts_dtype_bytes(slider->made.dtype);
-    if (!renderer->cuda || !slider->device)
-        return TS_OK;
-    return ts_cuda_view_read(renderer->cuda, VIEW_MADE, first * width, n * width,
-                             (unsigned char *)slider->made.data + first * width);
-}
-
 void ts_slider_close(struct slider *slider)
 {
     free(slider->values);

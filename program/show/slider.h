@@ -45,10 +45,6 @@ enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_dia
 /* Computes slice z of the stage's output, for the picture's image VIEW_MADE. The renderer has the
  * input as VIEW_WHOLE. */
 enum ts_status ts_slider_make(struct slider *slider, struct renderer *renderer, int64_t z);
-/* Brings n elements of that slice, from element `first` on, to made.data where a device computed
- * it, whose own copy the pictures are drawn from. */
-enum ts_status ts_slider_fetch(struct slider *slider, struct renderer *renderer, size_t first,
-                               size_t n);
 void ts_slider_close(struct slider *slider);
 
 #endif

@@ -378,6 +378,18 @@ static void begin_scene(struct viewer *viewer)
         viewer->scene.at[0] = viewer->request->slice;
 }
 
+/* Brings n elements of that slice, from element `first` on, to made.data where a device computed
+ * it, whose own copy the pictures are drawn from. */
+static enum ts_status slider_fetch(struct slider *slider, struct renderer *renderer, size_t first,
+                                   size_t n)
+{
+    const size_t width = ts_dtype_bytes(slider->made.dtype);
+    if (!renderer->cuda || !slider->device)
+        return TS_OK;
+    return ts_cuda_view_read(renderer->cuda, VIEW_MADE, first * width, n * width,
+                             (unsigned char *)slider->made.data + first * width);
+}
+
 static enum ts_status open_slider(struct viewer *viewer)
 {
     enum ts_status status = ts_slider_open(&viewer->slider, &viewer->shown.image, viewer->device,
@@ -391,8 +403,8 @@ static enum ts_status open_slider(struct viewer *viewer)
         status = make_slice(viewer);
     }
     if (status == TS_OK)
-        status = ts_slider_fetch(&viewer->slider, &viewer->renderer, 0,
-                                 ts_image_count(&viewer->slider.made));
+        status = slider_fetch(&viewer->slider, &viewer->renderer, 0,
+                              ts_image_count(&viewer->slider.made));
     if (status == TS_OK) {
         ts_display_histogram(&viewer->slider.made, 0, 1, &viewer->histogram);
         begin_scene(viewer);
@@ -618,8 +630,8 @@ enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t h
             status = make_slice(viewer);
         ts_scene_readout(&viewer->scene, at);
         if (status == TS_OK)
-            status = ts_slider_fetch(&viewer->slider, &viewer->renderer,
-                                     (size_t)(at[1] * viewer->slider.made.axes[2].n + at[2]), 1);
+            status = slider_fetch(&viewer->slider, &viewer->renderer,
+                                  (size_t)(at[1] * viewer->slider.made.axes[2].n + at[2]), 1);
     }
     ts_scene_overlay(&viewer->scene, &viewer->canvas);
     ts_scene_picture(&viewer->scene, picture);

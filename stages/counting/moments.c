@@ -227,11 +227,6 @@ void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_d
     add_deviations(moments, &slice);
 }
 
-void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n)
-{
-    ts_moments_of_slice_by(moments, data, dtype, n, REDUCTION_AUTO);
-}
-
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype)
 {
     if (from->n == 0)
@@ -285,10 +280,4 @@ void ts_moments_of_counts(struct moments *moments, const struct value_counts *co
             moments->log_rest += (double)n * log(fabs((double)value));
     }
     ts_moments_of_sums(moments, sum, squares);
-}
-
-double ts_moments_log_product(const struct moments *moments)
-{
-    static const double log_two = 0.693147180559945309417232121458;
-    return (double)moments->exponent * log_two + moments->log_rest;
 }

@@ -27,8 +27,6 @@ struct moments {
 /* Computes the moments of one slice of n values, in two passes over it. */
 void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype,
                             size_t n, enum reduction_method method);
-/* Does the same with REDUCTION_AUTO. */
-void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
 /* Joins `from` to `into` (Chan, Golub and LeVeque, 1983). Only the lowest bit of n_negative has a
  * meaning. */
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);
@@ -37,8 +35,5 @@ void ts_moments_of_counts(struct moments *moments, const struct value_counts *co
                           enum ts_dtype dtype);
 /* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
 void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);
-/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 where
- * there is none. */
-double ts_moments_log_product(const struct moments *moments);
 
 #endif

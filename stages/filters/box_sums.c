@@ -498,6 +498,12 @@ struct box_run {
         row_pointers, held, mend, bytes;
 };
 
+/* Returns the bytes of one sum. */
+static size_t window_total_bytes(enum window_total total)
+{
+    return total == TOTAL_I64 ? 8 : 4;
+}
+
 static void choose_types(struct box_run *run)
 {
     run->value = (enum window_value)run->dtype;
@@ -511,9 +517,8 @@ static void choose_types(struct box_run *run)
         if (run->volume)
             run->value = wide ? WINDOW_I64 : WINDOW_I32;
     }
-    run->value_bytes =
-        run->volume ? ts_window_total_bytes(run->z_total) : ts_dtype_bytes(run->dtype);
-    run->total_bytes = ts_window_total_bytes(run->total);
+    run->value_bytes = run->volume ? window_total_bytes(run->z_total) : ts_dtype_bytes(run->dtype);
+    run->total_bytes = window_total_bytes(run->total);
 }
 
 /* Returns the bytes of a row of the input, in whole cache lines. */

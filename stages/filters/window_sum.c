@@ -149,11 +149,6 @@ TS_VECTORIZED static void add_joined(double *restrict sums, const float *restric
         out[x] = (float)((suffix[x] + (sums[x] += row[x])) * scale);
 }
 
-size_t ts_window_total_bytes(enum window_total total)
-{
-    return total == TOTAL_I64 ? 8 : 4;
-}
-
 static size_t rounded(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;

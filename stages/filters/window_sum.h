@@ -56,8 +56,6 @@ struct window_rows {
                       blocks */
 };
 
-/* Returns the bytes of one sum. */
-size_t ts_window_total_bytes(enum window_total total);
 /* Returns the bytes of scratch of one window_rows that makes at most n_out rows in one sweep. */
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out);
 /* Begins sums down the rows. `scratch` has ts_window_rows_bytes() bytes and is 64-byte aligned. */

@@ -31,8 +31,6 @@ void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, doubl
 struct view_ends {
     double first, last;
 };
-struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n,
-                              enum ts_quantity quantity);
 /* Returns whether the object goes on beyond an end that sees this share of the most that any block
  * sees: a tenth. */
 bool ts_view_end_is_cut_off(double share);

@@ -293,10 +293,30 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
+/* Returns the input slices that output slices [first, end) take part of; one where they take
+ * none. */
+static struct stage_slices sampling_reads(const struct sampling *sampling, int64_t first,
+                                          int64_t end)
+{
+    enum { REACH = 2 }; /* of a cubic */
+    const int64_t n = sampling->n_in[0];
+    double low = INFINITY, high = -INFINITY;
+    for (int corner = 0; corner < 8; corner++) {
+        const double t = ts_sampling_position(sampling, 0, corner & 1 ? end - 1 : first,
+                                              corner & 2 ? sampling->n_out[1] - 1 : 0,
+                                              corner & 4 ? sampling->n_out[2] - 1 : 0);
+        low = fmin(low, t);
+        high = fmax(high, t);
+    }
+    low = fmin(fmax(floor(low) - REACH + 1, 0), (double)(n - 1));
+    high = fmin(fmax(floor(high + TAPS_SLACK) + REACH + 1, low + 1), (double)n);
+    return (struct stage_slices){(int64_t)low, (int64_t)high};
+}
+
 static struct stage_slices reads(const struct stage_context *context, int64_t first, int64_t end)
 {
     const struct sampling sampling = ts_resample_sampling(context);
-    return ts_sampling_reads(&sampling, first, end);
+    return sampling_reads(&sampling, first, end);
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)

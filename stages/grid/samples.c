@@ -74,23 +74,6 @@ bool ts_sampling_is_aligned(const struct sampling *sampling)
     return m[0][1] == 0 && m[0][2] == 0 && m[1][2] == 0 && m[2][1] == 0;
 }
 
-struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t first, int64_t end)
-{
-    enum { REACH = 2 }; /* of a cubic */
-    const int64_t n = sampling->n_in[0];
-    double low = INFINITY, high = -INFINITY;
-    for (int corner = 0; corner < 8; corner++) {
-        const double t = ts_sampling_position(sampling, 0, corner & 1 ? end - 1 : first,
-                                              corner & 2 ? sampling->n_out[1] - 1 : 0,
-                                              corner & 4 ? sampling->n_out[2] - 1 : 0);
-        low = fmin(low, t);
-        high = fmax(high, t);
-    }
-    low = fmin(fmax(floor(low) - REACH + 1, 0), (double)(n - 1));
-    high = fmin(fmax(floor(high + TAPS_SLACK) + REACH + 1, low + 1), (double)n);
-    return (struct stage_slices){(int64_t)low, (int64_t)high};
-}
-
 /* A thread has the taps of the columns of a slice, apart so that loops over x are vectors, and
  * rows. */
 struct columns {

@@ -152,9 +152,6 @@ static inline double ts_sampling_position(const struct sampling *sampling, int d
  * slice alone, y on the slice and the row, and x on the slice and the column. The taps are then
  * found once for each row and column. */
 bool ts_sampling_is_aligned(const struct sampling *sampling);
-/* Returns the input slices that output slices [first, end) take part of; one where they take
- * none. */
-struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t first, int64_t end);
 /* Returns the bytes of scratch of ts_sampling_map. */
 size_t ts_sampling_scratch(const struct sampling *sampling, int threads);
 /* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stages/counting/bins.h"
 #include "stages/engine/validity.h"
 #include "stages/histogram/statistics_labels.h"
 #include "stages/values/scope.h"
@@ -87,6 +88,14 @@ static uint64_t statistics_pixels(const struct stage_context *context)
     return ts_scope_is_slice(context) ? ts_slice_count(&context->in) : ts_image_count(&context->in);
 }
 
+/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 where
+ * there is none. */
+static double moments_log_product(const struct moments *moments)
+{
+    static const double log_two = 0.693147180559945309417232121458;
+    return (double)moments->exponent * log_two + moments->log_rest;
+}
+
 /* Writes the numbers of a volume or of a slice. */
 static void statistics_write_tables(const struct stage_context *context,
                                     const struct statistics_result *result,
@@ -105,7 +114,7 @@ static void statistics_write_tables(const struct stage_context *context,
                             any ? moments->mean : none,
                             variance,
                             sqrt(variance),
-                            ts_moments_log_product(moments),
+                            moments_log_product(moments),
                             moments->n_negative % 2 ? -1 : 1};
     for (int i = TABLE_COUNT; i < TABLE_MIN; i++)
         *(uint64_t *)tables[i].data = counts[i];
@@ -245,6 +254,31 @@ static void write_square(const char *unit, char *out, size_t size)
         snprintf(out, size, compound ? "(%s)^2" : "%s^2", unit);
 }
 
+/* Refuses labels that are not integers of the image's shape, more places than the limit, and what
+ * has no labels.
+ * Refuses labels that are not integers of the image's shape, more places than the limit, and what
+ * has no labels. */
+static enum ts_status statistics_labels_check(const struct stage_context *context)
+{
+    const struct statistics_params *params = params_of(context);
+    const enum ts_status status =
+        ts_labels_check(context, STATISTICS_LABELS - 1, params->scope == SCOPE_SLICE);
+    if (status != TS_OK || !context->references[STATISTICS_LABELS - 1])
+        return status;
+    if (params->noise != NOISE_NONE)
+        return ts_param_error(
+            context->set, "noise", "noise-of-labels", context->diag,
+            "is estimated from all pixels of a slice, and has no row for a label");
+    if (params->n_labels * ts_statistics_label_places(context) > STATISTICS_MOST_PLACES) {
+        ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
+                       "%lld labels with %d percentiles each are more than %d",
+                       (long long)params->n_labels, ts_statistics_percentiles(context),
+                       STATISTICS_MOST_PLACES / 2);
+        return ts_diag_hint(context->diag, "use fewer percentiles at a time, or fewer labels");
+    }
+    return TS_OK;
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct statistics_params *params = values;
@@ -276,7 +310,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
     enum ts_status status = ts_stage_check_mask(context);
     if (status == TS_OK)
-        status = ts_statistics_labels_check(context);
+        status = statistics_labels_check(context);
     return status;
 }
 

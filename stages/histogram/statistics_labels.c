@@ -11,7 +11,6 @@
 
 #include "stages/counting/bins.h"
 #include "stages/counting/percentile.h"
-#include "stages/values/scope.h"
 #include "stages/values/value_keys.h"
 
 STAGE_PARAMS_OF(statistics_params)
@@ -324,29 +323,6 @@ static void label_ranks_values(const struct label_rank *ranks, uint64_t n_finite
 }
 
 enum { BLOCK = 2048 };
-
-/* Refuses labels that are not integers of the image's shape, more places than the limit, and what
- * has no labels. */
-enum ts_status ts_statistics_labels_check(const struct stage_context *context)
-{
-    const struct statistics_params *params = params_of(context);
-    const enum ts_status status =
-        ts_labels_check(context, STATISTICS_LABELS - 1, params->scope == SCOPE_SLICE);
-    if (status != TS_OK || !context->references[STATISTICS_LABELS - 1])
-        return status;
-    if (params->noise != NOISE_NONE)
-        return ts_param_error(
-            context->set, "noise", "noise-of-labels", context->diag,
-            "is estimated from all pixels of a slice, and has no row for a label");
-    if (params->n_labels * ts_statistics_label_places(context) > STATISTICS_MOST_PLACES) {
-        ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
-                       "%lld labels with %d percentiles each are more than %d",
-                       (long long)params->n_labels, ts_statistics_percentiles(context),
-                       STATISTICS_MOST_PLACES / 2);
-        return ts_diag_hint(context->diag, "use fewer percentiles at a time, or fewer labels");
-    }
-    return TS_OK;
-}
 
 /* ---- layout ---------------------------------------------------------------------------------- */
 

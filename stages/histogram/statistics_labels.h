@@ -74,9 +74,6 @@ struct label_rank *ts_statistics_label_ranks(const struct stage_context *context
 
 /* ---- the parts of the stage ------------------------------------------------------------------ */
 
-/* Refuses labels that are not integers of the image's shape, more places than the limit, and what
- * has no labels. */
-enum ts_status ts_statistics_labels_check(const struct stage_context *context);
 int ts_statistics_label_rounds(const struct stage_context *context);
 size_t ts_statistics_label_partial(const struct stage_context *context);
 size_t ts_statistics_label_result(const struct stage_context *context);

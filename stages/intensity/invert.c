@@ -86,12 +86,26 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     return 2;
 }
 
+static size_t value_range_partial_bytes(const struct stage_context *context, int input)
+{
+    (void)context;
+    return input == 0 ? sizeof(struct value_range) : 0;
+}
+
+static void value_range_merge_partials(const struct stage_context *context, int input, void *into,
+                                       const void *from)
+{
+    (void)context;
+    (void)input;
+    ts_value_range_merge(into, from);
+}
+
 static const struct stage_reduction reduction = {
     SCOPE_REDUCTION,
     .rounds = rounds,
-    .partial_bytes = ts_value_range_partial_bytes,
+    .partial_bytes = value_range_partial_bytes,
     .reduce = ts_value_range_reduce,
-    .merge = ts_value_range_merge_partials,
+    .merge = value_range_merge_partials,
     .result_bytes = result_bytes,
     .finish = finish,
     .tables = tables,

@@ -15,6 +15,7 @@
 
 #include "stages/counting/moments.h"
 #include "stages/engine/validity.h"
+#include "stages/values/fan_in.h"
 #include "stages/values/point_map.h"
 #include "stages/values/scope.h"
 #include "stages/values/value_range.h"
@@ -188,13 +189,20 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     }
 }
 
+/* Does the same with REDUCTION_AUTO. */
+static void moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype,
+                             size_t n)
+{
+    ts_moments_of_slice_by(moments, data, dtype, n, REDUCTION_AUTO);
+}
+
 static void reduce_moments(const struct stage_context *context, const struct ts_image *slices,
                            struct moments *moments)
 {
     memset(moments, 0, ts_scope_slices(context) * sizeof *moments);
     for (int64_t i = 0; i < slices->axes[0].n; i++)
-        ts_moments_of_slice(moments + (ts_scope_is_slice(context) ? 0 : slices->z_first + i),
-                            ts_slice_data(slices, i), slices->dtype, ts_slice_count(slices));
+        moments_of_slice(moments + (ts_scope_is_slice(context) ? 0 : slices->z_first + i),
+                         ts_slice_data(slices, i), slices->dtype, ts_slice_count(slices));
 }
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,

@@ -94,11 +94,6 @@ static void fill_dead(float *p, int64_t n_views, int64_t n, const double *spread
     }
 }
 
-size_t ts_center_clean_bytes(int64_t n_detectors)
-{
-    return 2 * (size_t)n_detectors * sizeof(double);
-}
-
 void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
                      void *scratch)
 {

@@ -54,7 +54,6 @@ static inline double ts_center_turning_point(double before, double at, double af
 /* ---- what is searched: center_clean.c -------------------------------------------------------- */
 
 /* Writes the sinogram without dead columns and stripes to `out`, which has its size. */
-size_t ts_center_clean_bytes(int64_t n_detectors);
 void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
                      void *scratch);
 

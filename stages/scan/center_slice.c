@@ -194,13 +194,18 @@ static int64_t trials_of(const struct center_params *params)
     return params->method == CENTER_MASS ? 1 : ts_center_trials(params->search, step_of(params));
 }
 
+static size_t center_clean_bytes(int64_t n_detectors)
+{
+    return 2 * (size_t)n_detectors * sizeof(double);
+}
+
 static struct room lay_out(const struct stage_context *context, struct memory_layout *layout)
 {
     const struct center_params *params = context->params;
     const int64_t n = context->in.axes[2].n, n_views = context->in.axes[1].n;
     const int64_t half_turn =
         params->method == CENTER_SINOGRAM ? ts_center_half_turn(&context->in.axes[1]) : 0;
-    const size_t cleans = ts_center_clean_bytes(n),
+    const size_t cleans = center_clean_bytes(n),
                  searches = half_turn ? ts_center_scratch_bytes(half_turn, n) : 0;
     struct room room;
     room.clean = ts_layout_add(layout, (size_t)(n_views * n) * sizeof *room.clean);
@@ -712,6 +717,31 @@ static void write_tables(const struct center_slice *slice, const struct look *lo
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Returns what a strip of the detector sees: its largest mean, or, if the value of air is not
+ * known, the largest less the smallest. */
+static double seen_by(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
+{
+    double least, most;
+    ts_view_blocks_range(blocks, first, &least, &most);
+    if (quantity == TS_LINE_INTEGRAL)
+        return most;
+    return quantity == TS_TRANSMISSION ? 1 - least : most - least;
+}
+
+static struct view_ends blocks_view_ends(const float *p, int64_t n_views, int64_t n,
+                                         enum ts_quantity quantity)
+{
+    const struct view_blocks blocks = ts_view_blocks(p, n_views, n, 1);
+    double most = 0;
+    for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
+        most = fmax(most, seen_by(&blocks, quantity, first));
+    const double left = seen_by(&blocks, quantity, 0),
+                 right = seen_by(&blocks, quantity, blocks.n - blocks.strip);
+    if (!(most > 0))
+        return (struct view_ends){0, 0};
+    return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
+}
+
 /* Cleans the sinogram and weighs it. */
 static void begin(const struct center_slice *slice, struct look *look)
 {
@@ -721,7 +751,7 @@ static void begin(const struct center_slice *slice, struct look *look)
     const struct room room = lay_out(context, &layout);
     ts_center_clean(slice->sinogram, search.views->n, search.n_detectors, room.clean, room.work);
     look->truncation =
-        ts_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
+        blocks_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
     look->cut_off = ts_view_end_is_cut_off(look->truncation.first) ||
                     ts_view_end_is_cut_off(look->truncation.last);
     if (params_of(slice)->method == CENTER_MASS || !look->cut_off)

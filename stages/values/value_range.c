@@ -109,12 +109,6 @@ void ts_value_range_merge(struct value_range *into, const struct value_range *fr
     into->n_infinite += from->n_infinite;
 }
 
-size_t ts_value_range_partial_bytes(const struct stage_context *context, int input)
-{
-    (void)context;
-    return input == 0 ? sizeof(struct value_range) : 0;
-}
-
 void ts_value_range_reduce(const struct stage_context *context, int input,
                            const struct ts_image *slices, void *partial)
 {
@@ -122,14 +116,6 @@ void ts_value_range_reduce(const struct stage_context *context, int input,
     (void)input;
     memset(partial, 0, sizeof(struct value_range));
     ts_value_range_add(partial, slices->data, slices->dtype, ts_image_count(slices));
-}
-
-void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into,
-                                   const void *from)
-{
-    (void)context;
-    (void)input;
-    ts_value_range_merge(into, from);
 }
 
 /* ---- limits ------------------------------------------------------------------------------------

@@ -21,14 +21,10 @@ struct value_range {
 void ts_value_range_add(struct value_range *range, const void *data, enum ts_dtype dtype, size_t n);
 /* Widens `into` to the range of both. */
 void ts_value_range_merge(struct value_range *into, const struct value_range *from);
-
-/* partial_bytes(), reduce() and merge() of a struct stage_reduction whose partial result is the
- * struct value_range of input 0. The result is the same in any grouping of slices. */
-size_t ts_value_range_partial_bytes(const struct stage_context *context, int input);
+/* Is reduce() of a struct stage_reduction whose partial result is the struct value_range of input
+ * 0. The result is the same in any grouping of slices. */
 void ts_value_range_reduce(const struct stage_context *context, int input,
                            const struct ts_image *slices, void *partial);
-void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into,
-                                   const void *from);
 
 /* ---- limits ------------------------------------------------------------------------------------
  *
