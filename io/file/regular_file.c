@@ -64,7 +64,10 @@ static bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-bool ts_regular_file_unchanged(const struct stat *then, const struct stat *now)
+/* Returns true where a file has not been written to since it was found so: size and times are the
+ * same. A new mode, owner or link changes the last of the times, too, and nothing else does if the
+ * time of modification was set back. */
+static bool regular_file_unchanged(const struct stat *then, const struct stat *now)
 {
     const bool known_reason = then->st_mode != now->st_mode || then->st_nlink != now->st_nlink ||
                               then->st_uid != now->st_uid || then->st_gid != now->st_gid;
@@ -82,7 +85,7 @@ enum ts_status ts_regular_file_recheck(const char *path, int fd, const struct st
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s cannot be read any more: %s", path,
                              ts_errno_text(errno));
     }
-    if (ts_regular_file_unchanged(found, &now))
+    if (regular_file_unchanged(found, &now))
         return TS_OK;
     site.code = "file-changed";
     ts_diag_error(diag, TS_BAD_INPUT, &site, "%s was changed while it was read", path);

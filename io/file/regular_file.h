@@ -17,10 +17,6 @@
  * read: ERRNO TEXT". A file without bytes is refused too, as no format has such files: "is empty:
  * it has no bytes". */
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size);
-/* Returns true where a file has not been written to since it was found so: size and times are the
- * same. A new mode, owner or link changes the last of the times, too, and nothing else does if the
- * time of modification was set back. */
-bool ts_regular_file_unchanged(const struct stat *then, const struct stat *now);
 /* Looks at a file again: at the descriptor, or at the path if fd is -1. Returns TS_BAD_INPUT if it
  * is not as it was found (file-changed), or if the system does not say so (input-unreadable, with
  * the reason). The site has the span and owner. */

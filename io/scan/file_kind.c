@@ -117,14 +117,8 @@ bool ts_folder_holds(const char *path, const char *const *endings)
     return found;
 }
 
-bool ts_file_way_out(const char *path, const char *format, char *text, size_t size)
-{
-    const char *found, *kind = ts_file_kind(path, &found);
-    return ts_file_way_out_of(path, kind, found, format, text, size);
-}
-
-bool ts_file_way_out_of(const char *path, const char *kind, const char *found, const char *format,
-                        char *text, size_t size)
+bool ts_file_way_out(const char *path, const char *kind, const char *found, const char *format,
+                     char *text, size_t size)
 {
     static const struct {
         const char *endings[7], *format, *hint;

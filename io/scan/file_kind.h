@@ -29,12 +29,10 @@ const char *ts_folder_format(const char *path);
 /* Returns true where the folder holds a file whose name has one of these endings, in any case; NULL
  * ends the list. */
 bool ts_folder_holds(const char *path, const char *const *endings);
-/* Writes what a user can do where the named format found nothing to read at the path: unpack the
- * files, or name the format that reads them. Returns false where the path gives no reason for
- * either. */
-bool ts_file_way_out(const char *path, const char *format, char *text, size_t size);
-/* Does the same for a path whose kind and format ts_file_kind has told (NULL: none). */
-bool ts_file_way_out_of(const char *path, const char *kind, const char *found, const char *format,
-                        char *text, size_t size);
+/* Writes what a user can do where the named format found nothing to read at the path, of which
+ * ts_file_kind has told kind and format (NULL: none): unpack the files, or name the format that
+ * reads them. Returns false where the path gives no reason for either. */
+bool ts_file_way_out(const char *path, const char *kind, const char *found, const char *format,
+                     char *text, size_t size);
 
 #endif

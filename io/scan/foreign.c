@@ -218,7 +218,7 @@ static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
 bool ts_foreign_hint(const char *path, char hint[FOREIGN_HINT])
 {
     const char *format, *kind = ts_file_kind(path, &format);
-    if (ts_file_way_out_of(path, kind, format, "dicom", hint, FOREIGN_HINT))
+    if (ts_file_way_out(path, kind, format, "dicom", hint, FOREIGN_HINT))
         return true;
     if (kind && !strcmp(kind, "a folder")) {
         char inside[FOREIGN_HINT];

@@ -262,8 +262,10 @@ enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *
         layout->path, text);
 }
 
-enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag,
-                                   const char *name, const char *format, ...)
+/* Adds an attribute of the source, formatted into the arena. */
+static __attribute__((format(printf, 4, 5))) enum ts_status
+volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
+                 const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -687,7 +689,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
                         "normal, as behind a tilted gantry; it is kept",
                         layout->path, ts_image_lean_degree(image));
     if (status == TS_OK && source->making.flip_rows)
-        status = ts_volume_attribute(
+        status = volume_attribute(
             layout, diag, "rows_reversed", "yes: %s",
             layout->has_transform ? "x, y and z of the file are left-handed"
                                   : "the file states no place, and programs draw its y upwards");

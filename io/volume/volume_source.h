@@ -70,10 +70,6 @@ const char *ts_volume_transform_fault(const double transform[3][4]);
 enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code,
                                 struct ts_diag *diag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Adds an attribute of the source, formatted into the arena. */
-enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag,
-                                   const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 /* Makes the source of a layout that a format filled with this status, and returns one that is not
  * TS_OK. It checks sizes against the bytes that there are, before it allocates anything by them,
  * and the transform. The layout's file and arena belong to the source, or are closed where there is

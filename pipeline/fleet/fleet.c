@@ -20,7 +20,6 @@
 #endif
 #include "pipeline/fleet/devices.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/run/run.h"
 
 /* ---- a failure ------------------------------------------------------------------------------- */
 
@@ -270,28 +269,12 @@ static enum ts_status fleet_hand_slices(struct run *run, int32_t node,
     return TS_OK;
 }
 
-/* Hands chunks of the node's image, which lie encoded in `data`, to the HDF5 file. */
-static enum ts_status run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks,
-                                     int64_t n, const unsigned char *data)
-{
-    enum ts_status status = TS_OK;
-    for (int64_t i = 0; status == TS_OK && i < n; i++) {
-        void *encoded = malloc(chunks[i].bytes);
-        if (!encoded)
-            return ts_diag_no_memory(run->diag, chunks[i].bytes);
-        memcpy(encoded, data + chunks[i].offset, chunks[i].bytes);
-        status = ts_hdf5_write_chunk_take(run->writer, run->results[node].dataset, encoded,
-                                          chunks[i].bytes);
-    }
-    return status;
-}
-
 static enum ts_status fleet_hand_chunks(struct run *run, int32_t node,
                                         const struct run_chunk *chunks, int64_t n,
                                         const unsigned char *data, bool last)
 {
     if (run->plan->rank == 0)
-        return run_put_chunks(run, node, chunks, n, data);
+        return ts_run_put_chunks(run, node, chunks, n, data);
     struct message message = {
         .chunks = n, .bytes = chunks[n - 1].offset + chunks[n - 1].bytes, .last = last};
     memcpy(message.places, chunks, (size_t)n * sizeof *chunks);
@@ -324,7 +307,7 @@ static enum ts_status receive(struct run *run, int from, int32_t node,
         part.axes[0].n = message.slices;
         part.z_first = message.z_first;
         if (status == TS_OK && !run->lost && message.chunks > 0)
-            status = run_put_chunks(run, node, message.places, message.chunks, run->received);
+            status = ts_run_put_chunks(run, node, message.places, message.chunks, run->received);
         else if (status == TS_OK && !run->lost)
             status = ts_run_put(run, node, &part);
     }

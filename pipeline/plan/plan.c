@@ -268,7 +268,7 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
         return;
     if (!kind && only && ts_foreign_kind(only, way_out))
         ts_diag_hint(diag, "%s", way_out);
-    if (kind && ts_file_way_out_of(only, kind, found, format->name, way_out, sizeof way_out))
+    if (kind && ts_file_way_out(only, kind, found, format->name, way_out, sizeof way_out))
         ts_diag_hint(diag, "%s", way_out);
 }
 

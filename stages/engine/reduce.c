@@ -187,12 +187,6 @@ static void *slot(const struct stage_reduced *reduced, int64_t i)
     return (unsigned char *)reduced->partials + (size_t)i * reduced->partial_bytes;
 }
 
-static bool stage_packs_now(const struct stage_context *context, int input)
-{
-    return ts_stage_packs(context, input) && !(context->stage->reduction->whole_slices &&
-                                               context->stage->reduction->whole_slices(context));
-}
-
 /* Views slices [first, first + n) of a slab for the round of the context. Where the stage wants
  * valid pixels alone n is 1, and they are packed into the memory of a slot. */
 static void take_slices(const struct stage_reduced *reduced, const struct stage_context *context,
@@ -200,7 +194,7 @@ static void take_slices(const struct stage_reduced *reduced, const struct stage_
                         int64_t slot, struct ts_image slices[STAGE_INPUTS])
 {
     struct ts_image views[STAGE_INPUTS];
-    if (!stage_packs_now(context, input)) {
+    if (!ts_stage_packs_now(context, input)) {
         ts_stage_slices(context, input, slab, first, n, slices);
         return;
     }
@@ -237,7 +231,8 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
         /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are
          * packed, each slot gets one slice, again and again. */
         const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
-        const int64_t taken = reduction->exact && !stage_packs_now(context, input) ? left : groups;
+        const int64_t taken =
+            reduction->exact && !ts_stage_packs_now(context, input) ? left : groups;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t first = done + taken * group / groups,
@@ -361,9 +356,9 @@ static enum ts_status reduce_slice(const struct stage_reduced *reduced,
     for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
         void *result;
         const struct stage_context context = slice_context(reduced, round, i, diag, &result);
-        if (round == 0 || packed != stage_packs_now(&context, 0))
+        if (round == 0 || packed != ts_stage_packs_now(&context, 0))
             take_slices(reduced, &context, 0, job->slab, i, 1, with, slices);
-        packed = stage_packs_now(&context, 0);
+        packed = ts_stage_packs_now(&context, 0);
         context.stage->reduction->reduce(&context, 0, slices, partial);
         status = finish_slice(reduced, &context, slices[0].z_first, partial, result);
     }

@@ -204,6 +204,12 @@ bool ts_stage_packs(const struct stage_context *context, int input)
            (image->masked || (input == 0 && ts_stage_mask(context) >= 0));
 }
 
+bool ts_stage_packs_now(const struct stage_context *context, int input)
+{
+    return ts_stage_packs(context, input) && !(context->stage->reduction->whole_slices &&
+                                               context->stage->reduction->whole_slices(context));
+}
+
 static size_t packed_slice_bytes(const struct ts_image *image)
 {
     return (ts_slice_bytes(image) + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;

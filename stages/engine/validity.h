@@ -73,6 +73,7 @@ enum ts_status ts_stage_check_mask(const struct stage_context *context);
 /* Returns true where reduce() gets valid pixels of this input alone: in some of its rounds, or in
  * the one at hand. */
 bool ts_stage_packs(const struct stage_context *context, int input);
+bool ts_stage_packs_now(const struct stage_context *context, int input);
 /* Returns the bytes of the packed pixels of a slice, of all inputs that stream together. */
 size_t ts_stage_packed_bytes(const struct stage_context *context);
 /* Packs the valid pixels of one slice of an input into `memory`. slices[1 + i] is the same slice of
