@@ -8,7 +8,7 @@
 #include "cuda/device/driver.h"
 #include "lab/bench/bench.h"
 #include "stages/engine/driver.h"
-#include "stages/engine/work.h"
+#include "stages/engine/traits.h"
 
 /* Rows in each slice of the references that the benchmark gives where a stage requires them. */
 enum { FRAMES = 16 };

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "lab/bench/bench_rates.h"
-#include "stages/engine/work.h"
 
 struct size {
     int64_t nz, ny, nx;

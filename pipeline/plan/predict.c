@@ -15,7 +15,6 @@
 
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
-#include "stages/engine/work.h"
 
 /* The writer has the kernel write such windows as it goes, so at most one is left for the last
  * fsync. */

@@ -38,7 +38,7 @@ struct stage_rate {
     char stage[32];
     bool cuda;
     bool samples;        /* the unit of work is a sample along a ray or a view; else a byte
-                            (stages/engine/work.h) */
+                            (stages/engine/traits.h) */
     double per_second;   /* units of work */
     double call_seconds; /* of each call, whatever its size */
 };

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "include/tomostage.h"
-#include "io/hdf5/hdf5_bytes.h"
 #include "io/hdf5/hdf5_texts.h"
 #include "io/scan/result.h"
 #include "io/source/source_slices.h"
