@@ -612,15 +612,15 @@ void ts_projections_warn_means(const struct param_set *set, const char *path, en
     if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))) ||
         !(high - low > noise_of_means(means)))
         return;
-    ts_diag_warning(
-        diag, &site,
-        "%s: the %" PRId64
-        " %s are not alike: their means go from %.6g to %.6g, and they are combined into one",
-        path, n, ts_projections_frames_name((int32_t)frames), low, high);
+    ts_diag_warning(diag, &site,
+                    "%s: the %" PRId64 " %s are not alike: their means go from %.6g to %.6g", path,
+                    n, ts_projections_frames_name((int32_t)frames), low, high);
     ts_diag_hint(diag,
                  darks ? "flat_field: {combine: median} leaves out what differs from most of them"
-                       : "the stage air after flat_field makes up for a beam that changes, by "
-                         "detector pixels beside the object, where there are some");
+                       : "flat_field: {combine: median} leaves out what differs from most of them, "
+                         "as a flat that holds the sample; the stage air after flat_field makes up "
+                         "for a beam that changes, by detector pixels beside the object, where "
+                         "there are some");
 }
 
 /* Reads the middle row of a frame. */

@@ -48,6 +48,8 @@ struct run_device {
 /* What is wrong with the rows of a scan. */
 enum rows_kind {
     ROWS_CUT_OFF,
+    ROWS_OBJECT_AS_AIR,
+    ROWS_INVERTED,
     ROWS_BRIGHT,
     ROWS_AIR,
     ROWS_STEP,
@@ -57,7 +59,7 @@ enum rows_kind {
 };
 struct rows_found {
     int64_t amount;      /* in thousandths, or views; 0: nothing is wrong */
-    int64_t first, last; /* views */
+    int64_t first, last; /* views, or what else the kind has */
 };
 
 /* What a node gives, whichever device computes it. */

@@ -28,6 +28,8 @@ static const double air_most = 1.13;
  * they see and of what they lack of the most. An object that goes on beyond the detector has a
  * slope and turns. */
 static const double flat_of_level = 0.1, flat_of_rest = 0.05;
+/* What takes away less of the light is not looked for where air is expected. */
+static const double least_object = 0.1;
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
@@ -75,14 +77,13 @@ static double mean_level(const struct view_blocks *blocks, bool light, int64_t f
     return sum / (double)blocks->groups;
 }
 
-/* Returns whether both ends see the same in all views, and so do the strips beside them. `most` is
- * the most that is seen. */
-static bool ends_are_air(const struct view_blocks *blocks, bool light, double most)
+/* Returns by how much the two ends, and the strips beside them, differ. Sets the level of the ends,
+ * and their mean. */
+static double unevenness(const struct view_blocks *blocks, bool light, double *level, double *mean)
 {
     const int64_t n = blocks->n, strip = blocks->strip;
+    const double groups = (double)blocks->groups;
     double levels = 0, apart = 0, slope = 0, sum = 0;
-    if (n < 4 * strip)
-        return false;
     for (int64_t group = 0; group < blocks->groups; group++) {
         const double left = level_of(blocks, light, group, 0),
                      right = level_of(blocks, light, group, n - strip),
@@ -93,9 +94,20 @@ static bool ends_are_air(const struct view_blocks *blocks, bool light, double mo
         slope += fmax(from_left * from_left, from_right * from_right);
         sum += 0.5 * (left + right);
     }
-    const double uneven = sqrt(fmax(apart, slope) / (double)blocks->groups);
-    return uneven < flat_of_level * sqrt(levels / (double)blocks->groups) &&
-           uneven < flat_of_rest * (most - sum / (double)blocks->groups);
+    *level = sqrt(levels / groups);
+    *mean = sum / groups;
+    return sqrt(fmax(apart, slope) / groups);
+}
+
+/* Returns whether both ends see the same in all views, and so do the strips beside them, but for
+ * `noise`. `most` is the most that is seen. */
+static bool ends_are_air(const struct view_blocks *blocks, bool light, double most, double noise)
+{
+    double level, mean;
+    if (blocks->n < 4 * blocks->strip)
+        return false;
+    const double uneven = unevenness(blocks, light, &level, &mean);
+    return uneven < fmax(noise, flat_of_level * level) && uneven < flat_of_rest * (most - mean);
 }
 
 static double most_of_row(const struct view_blocks *blocks)
@@ -106,8 +118,9 @@ static double most_of_row(const struct view_blocks *blocks)
     return most;
 }
 
-/* Returns what the ends see of the object, as a share of the most that is seen anywhere. */
-static double share_of_ends(const struct view_blocks *blocks)
+/* Returns what the ends see of the object, as a share of the most that is seen anywhere, and
+ * whether both are air all the same, of another level. */
+static double share_of_ends(const struct view_blocks *blocks, int64_t *are_air)
 {
     const int64_t n = blocks->n, strip = blocks->strip;
     const double most = most_of_row(blocks);
@@ -119,9 +132,35 @@ static double share_of_ends(const struct view_blocks *blocks)
         ends = fmax(ends, most_of(blocks, 0));
     if (!is_extended(blocks, n - 1, n - 2, &varies))
         ends = fmax(ends, most_of(blocks, n - strip));
-    if (ends < log(bright) && ends_are_air(blocks, false, most)) /* a beam that drifts */
+    *are_air = ends_are_air(blocks, false, most, 0);
+    if (ends < log(bright) && *are_air) /* a beam that drifts */
         return 0;
     return most > 0 ? fmin(1, ends / most) : 0;
+}
+
+/* Finds line integrals that an object has less of than air, by how much in thousandths, air's in
+ * `first` and the least in `last`. */
+static struct rows_found find_inverted(const struct view_blocks *blocks)
+{
+    enum { TIMES = 4 };
+    const int64_t n = blocks->n, strip = blocks->strip;
+    double least = INFINITY, most = -INFINITY, low, high, low_end, high_end;
+    struct rows_found found = {0};
+    if (n < 4 * strip)
+        return found;
+    for (int64_t first = 0; first + strip <= n; first += strip) {
+        ts_view_blocks_range(blocks, first, &low, &high);
+        least = fmin(least, low);
+        most = fmax(most, high);
+    }
+    ts_view_blocks_range(blocks, 0, &low, &high);
+    ts_view_blocks_range(blocks, n - strip, &low_end, &high_end);
+    low = fmin(low, low_end);
+    high = fmax(high, high_end);
+    if (!(low - least > least_object) || !(low - least > TIMES * (most - low)))
+        return found;
+    return (struct rows_found){llround(fmin(WHOLE, low - least) * WHOLE),
+                               llround(0.5 * (low + high) * WHOLE), llround(least * WHOLE)};
 }
 
 /* Returns the mean level of both ends. */
@@ -131,8 +170,8 @@ static double level_of_ends(const struct view_blocks *blocks)
            (mean_level(blocks, true, 0) + mean_level(blocks, true, blocks->n - blocks->strip));
 }
 
-/* Returns whether both ends of transmissions are air, whatever their level is. */
-static bool have_air(const struct view_blocks *blocks)
+/* Returns whether both ends of transmissions are air, whatever their level is, but for `noise`. */
+static bool have_air(const struct view_blocks *blocks, double noise)
 {
     const int64_t last = blocks->n - blocks->strip;
     if (last < 0 || shows_object(blocks, 0, 1) ||
@@ -142,13 +181,74 @@ static bool have_air(const struct view_blocks *blocks)
     for (int64_t first = 0; first <= last; first += blocks->strip)
         for (int64_t group = 0; group < blocks->groups; group++)
             most = fmax(most, level_of(blocks, true, group, first));
-    return ends_are_air(blocks, true, most);
+    return ends_are_air(blocks, true, most, noise);
+}
+
+/* Returns the most that a strip sees beyond another one, or beyond 1 without one (-1), in a group
+ * of views; if the value of air is not known, how much that changes from group to group. */
+static double seen_beyond(const struct view_blocks *blocks, bool known, int64_t first,
+                          int64_t other)
+{
+    double most = -INFINITY, sum = 0, squares = 0;
+    for (int64_t group = 0; group < blocks->groups; group++) {
+        const double level = level_of(blocks, true, group, first) -
+                             (other < 0 ? 0 : level_of(blocks, true, group, other));
+        most = fmax(most, level);
+        sum += level;
+        squares += level * level;
+    }
+    const double mean = sum / (double)blocks->groups;
+    return known ? most : sqrt(fmax(0, squares / (double)blocks->groups - mean * mean));
+}
+
+/* Returns the deviation by noise of a block at the ends of transmissions, of its level. */
+static double noise_of_ends(const struct view_blocks *blocks)
+{
+    double squares = 0, sum = 0;
+    for (int64_t v = 0; v < blocks->n_views; v++)
+        for (int64_t d = 0; d + 1 < blocks->strip; d++) {
+            const float *first = blocks->p + v * blocks->n + d,
+                        *last = blocks->p + (v + 1) * blocks->n - 2 - d;
+            const double left = (double)first[1] - (double)first[0],
+                         right = (double)last[1] - (double)last[0];
+            squares += left * left + right * right;
+            sum += (double)first[0] + (double)last[1];
+        }
+    const double values = (double)(blocks->n_views * (blocks->strip - 1) * 2),
+                 block = (double)(blocks->n_views * blocks->strip) / (double)blocks->groups;
+    return sqrt(squares / (2 * values * block)) / fmax(sum / values, DBL_MIN);
+}
+
+/* Finds which part of the most that is seen anywhere the `width` outermost detector pixels see.
+ * `first` is 1 if the very outermost do. A beam that drifts lifts both ends alike. */
+static struct rows_found find_object_as_air(const struct view_blocks *blocks, bool known,
+                                            int64_t width)
+{
+    enum { DEVIATIONS = 4 };
+    const int64_t n = blocks->n, strip = blocks->strip, last = n - strip,
+                  in = width > strip ? width - strip : 0;
+    double most = 0, outer = 0;
+    if (n < 4 * strip)
+        return (struct rows_found){0};
+    for (int64_t first = 0; first <= last; first += strip)
+        most = fmax(most, seen_beyond(blocks, known, first, known ? -1 : 0));
+    if (!known)
+        outer = seen_beyond(blocks, false, 0, last);
+    else if (!have_air(blocks, DEVIATIONS * noise_of_ends(blocks)))
+        outer = fmax(seen_beyond(blocks, true, 0, -1), seen_beyond(blocks, true, last, -1));
+    const double inner = fmax(seen_beyond(blocks, known, in, 0),
+                              seen_beyond(blocks, known, last - in, last)),
+                 seen = fmax(outer, inner);
+    if (seen < least_object || !ts_view_end_is_cut_off(seen / most))
+        return (struct rows_found){0};
+    return (struct rows_found){llround(WHOLE * fmin(1, seen / most)),
+                               outer >= least_object && ts_view_end_is_cut_off(outer / most), 0};
 }
 
 /* Returns the transmission at both ends if they are air and it is wrong, else 0. */
 static double light_of_air(const struct view_blocks *blocks)
 {
-    if (!have_air(blocks))
+    if (!have_air(blocks, 0))
         return 0;
     const double end = level_of_ends(blocks);
     return fabs(end) > log(air_most) ? exp(-end) : 0;
@@ -164,7 +264,7 @@ static struct rows_found find_step(const struct view_blocks *blocks, double *air
                   width = n_views / PARTS > LEAST ? n_views / PARTS : LEAST;
     struct rows_found found = {0};
     double most = log(air_most), squares = 0;
-    if (n_views < 2 * width || !have_air(blocks))
+    if (n_views < 2 * width || !have_air(blocks, 0))
         return found;
     for (int64_t v = 0; v < n_views; v++) {
         const float *row = blocks->p + v * n;
@@ -317,14 +417,20 @@ static struct rows_found find_blank(const float *transmission, int64_t n_views, 
 
 /* ---- what a node looks at -------------------------------------------------------------------- */
 
-/* Returns whether a node is the first one that takes a source's image. */
+/* Returns the node whose image is the input of a node. */
+static int32_t maker_of(const struct ts_plan *plan, int32_t node)
+{
+    return plan->nodes[plan->nodes[node].inputs[0]].image_node;
+}
+
+/* Returns whether a node is the first one that computes something of a source's image. */
 static bool is_first(const struct ts_plan *plan, int32_t node)
 {
-    const int32_t input = plan->nodes[node].inputs[0];
+    const int32_t source = maker_of(plan, node);
     for (int32_t i = plan->n_sources; i < node; i++)
-        if (plan->nodes[i].inputs[0] == input)
+        if (plan->nodes[i].image_node == i && maker_of(plan, i) == source)
             return false;
-    return input < plan->n_sources;
+    return source < plan->n_sources;
 }
 
 /* Returns the bits of the kinds that the input of a node may have. */
@@ -338,11 +444,22 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
     unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
         kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP;
+    if (scan && context->stage->traits & TRAIT_ENDS_ARE_AIR)
+        kinds |= 1U << ROWS_OBJECT_AS_AIR;
     if (first)
         kinds |= 1U << ROWS_REPEATED;
     if (first && context->in.quantity == TS_LINE_INTEGRAL)
-        kinds |= 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP;
+        kinds |= 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP | 1U << ROWS_INVERTED;
     return kinds;
+}
+
+/* Returns how many detector pixels a stage with TRAIT_ENDS_ARE_AIR takes for air at each end. */
+static int64_t air_width(const struct param_set *set)
+{
+    size_t i;
+    return ts_param_find(set->params, set->n_params, "detectors", &i)
+               ? *(const int64_t *)ts_param_field(set, i)
+               : 0;
 }
 
 /* What is looked at: a slice, its transmission, and room for the search of views. */
@@ -351,6 +468,7 @@ struct look {
     float *values, *light;
     void *room;
     int64_t n;
+    const struct plan_node *node;
 };
 
 static struct rows_found find(enum rows_kind kind, const struct look *look)
@@ -362,9 +480,14 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     double share;
     switch (kind) {
     case ROWS_CUT_OFF:
-        share = share_of_ends(&blocks);
+        share = share_of_ends(&blocks, &found.first);
         found.amount = ts_view_end_is_cut_off(share) ? (int64_t)(WHOLE * share) : 0;
         return found;
+    case ROWS_OBJECT_AS_AIR:
+        return find_object_as_air(&light, look->node->context.in.quantity == TS_TRANSMISSION,
+                                  air_width(&look->node->set));
+    case ROWS_INVERTED:
+        return find_inverted(&blocks);
     case ROWS_BRIGHT:
         share = share_of_bright(&light);
         found.amount = share > few_bright ? (int64_t)(WHOLE * share) : 0;
@@ -402,7 +525,8 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
     const size_t room_bytes = 2 * (size_t)n_views * sizeof(double) + (size_t)n * sizeof(int32_t);
     void *stored = malloc(bytes);
     float *values = malloc(2 * count * sizeof *values);
-    const struct look look = {&input->axes[1], values, values + count, malloc(room_bytes), n};
+    const struct look look = {&input->axes[1],    values, values + count,
+                              malloc(room_bytes), n,      &run->plan->nodes[node]};
     enum ts_status status =
         stored && values && look.room
             ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
@@ -439,23 +563,80 @@ static enum ts_status join(struct rows_found *found)
     return status;
 }
 
-static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site, double share)
+/* Returns whether a stage with this trait is on the way to the input of a node. */
+static bool is_behind(const struct ts_plan *plan, int32_t node, enum stage_trait trait)
+{
+    for (int32_t i = plan->nodes[node].inputs[0]; i >= plan->n_sources;
+         i = plan->nodes[i].inputs[0])
+        if (plan->nodes[i].context.stage->traits & trait)
+            return true;
+    return false;
+}
+
+#define PAD_HINT                                                                                   \
+    "`pad: {}` before it goes on with the outermost values, which lessens that of an object that " \
+    "is cut off"
+
+static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site,
+                            const struct rows_found *found, bool has_air)
 {
     site->code = "rows-cut-off";
     ts_diag_warning(
         diag, site,
         "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most "
         "that is seen. The object goes on beyond the detector, which is taken for air, so that "
-        "values come out too high; or air is not 0 there, because the flats or the beam changed",
-        100 * share);
-    ts_diag_hint(diag, "`pad: {}` before it goes on with the outermost values, which lessens that "
-                       "of an object that is cut off; if both ends are air, `air` before minus_log "
-                       "makes it 0, with as many `detectors` as see no object");
+        "values come out too high%s",
+        100 * (double)found->amount / WHOLE,
+        has_air ? "" : "; or air is not 0 there, because the flats or the beam changed");
+    ts_diag_hint(diag, found->first && !has_air ? PAD_HINT
+                           "; if both ends are air, `air` before minus_log makes it 0, "
+                           "with as many `detectors` as see no object"
+                                                : PAD_HINT);
+}
+
+static void warn_of_object_as_air(struct ts_diag *diag, struct diag_site *site,
+                                  const struct rows_found *found)
+{
+    const double percent = 100 * (double)found->amount / WHOLE;
+    site->code = found->first ? "rows-cut-off" : "air-object";
+    if (found->first)
+        ts_diag_warning(diag, site,
+                        "the rows do not end in air: an end of them in the middle slice sees %.0f "
+                        "%% of the most that is seen. The object goes on beyond the detector, and "
+                        "is taken for air, so that values come out too low",
+                        percent);
+    else
+        ts_diag_warning(diag, site,
+                        "of the outermost detector pixels, which are taken for air, the innermost "
+                        "see %.0f %% of the most that is seen in the middle slice: they see the "
+                        "object, so that values come out too low",
+                        percent);
+    ts_diag_hint(diag, found->first
+                           ? "leave `air` out, and put `pad: {}` before the reconstruction, which "
+                             "lessens what an object that is cut off does"
+                           : "take fewer `detectors`: as many as see no object in any view");
+}
+
+static void warn_of_inverted(struct ts_diag *diag, struct diag_site *site,
+                             const struct rows_found *found)
+{
+    const double air = (double)found->first / WHOLE, least = (double)found->last / WHOLE;
+    const bool light = air > 0.5 && air < 1.5 && least > -0.1;
+    site->code = "integrals-inverted";
+    ts_diag_warning(diag, site,
+                    "the line integrals are %.2f at the ends of the rows and fall to %.2f in "
+                    "between, in the middle slice: an object has more than air, and these look "
+                    "like %s",
+                    air, least, light ? "transmissions" : "line integrals with the other sign");
+    ts_diag_hint(diag, light ? "`quantity: transmission` of the input, and `minus_log` before the "
+                               "reconstruction"
+                             : "the logarithm of transmissions is taken with a minus; the picture "
+                               "that is reconstructed has the other sign as well");
 }
 
 /* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
 static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
-                          const struct rows_found *found, enum ts_quantity quantity)
+                          const struct rows_found *found, enum ts_quantity quantity, bool has_air)
 {
     const double amount = (double)found->amount / WHOLE;
     if (kind == ROWS_BRIGHT) {
@@ -479,7 +660,10 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
                         "views, or the beam changed",
                         amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
     }
-    if (quantity == TS_TRANSMISSION)
+    if (has_air)
+        ts_diag_hint(diag, "`air` before it divides by what its `detectors` see: take as many as "
+                           "see no object, or leave it out");
+    else if (quantity == TS_TRANSMISSION)
         ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, "
                            "with as many `detectors` as see no object");
 }
@@ -542,6 +726,7 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
     const unsigned kinds = kinds_of(run->plan, i);
     struct diag_site site = {.span = node->set.span, .stage = node->label};
     enum ts_status status = TS_OK;
+    const bool has_air = is_behind(run->plan, i, TRAIT_ENDS_ARE_AIR);
     bool is_bright = false;
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = run->results[i].rows[kind];
@@ -550,14 +735,17 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         status = run->fleet ? join(&found) : TS_OK;
         if (status != TS_OK || found.amount == 0)
             continue;
-        const double amount = (double)found.amount / WHOLE;
         if (kind == ROWS_CUT_OFF)
-            warn_of_cut_off(run->diag, &site, amount);
+            warn_of_cut_off(run->diag, &site, &found, has_air);
+        else if (kind == ROWS_OBJECT_AS_AIR)
+            warn_of_object_as_air(run->diag, &site, &found);
+        else if (kind == ROWS_INVERTED)
+            warn_of_inverted(run->diag, &site, &found);
         else if (kind == ROWS_REPEATED || kind == ROWS_BLANK) {
             warn_of_views(run->diag, &site, (enum rows_kind)kind, &found, in);
             hint_at_views(run, i, &found);
         } else if (!is_bright)
-            warn_of_light(run->diag, &site, (enum rows_kind)kind, &found, in->quantity);
+            warn_of_light(run->diag, &site, (enum rows_kind)kind, &found, in->quantity, has_air);
         is_bright |= kind == ROWS_BRIGHT;
     }
     return status;

@@ -112,29 +112,35 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage air_stage = {
     .name = "air",
     .summary = "divide projections by the beam beside the object, for scans without flats",
-    .doc = "`t = (x - dark) / (a - dark)`, where `a` is what the beam would give without the "
-           "object: in every row of every view the straight line through the means of the "
-           "`detectors` outermost values on the left and on the right, each mean at the middle of "
-           "its detector pixels. For scans that came without flats, and whose object leaves both "
-           "ends of the detector free in every view:\n\n"
-           "    input: {tiff: sinogram.tif, pages: sinograms, pixel_size: 0.1, angle_start: 0, "
-           "angle_stop: 360}\n"
-           "    stages:\n"
-           "      - air: {detectors: 20}\n"
-           "      - minus_log:\n"
-           "      - center:\n"
-           "      - fbp:\n\n"
-           "It follows a beam that changes from view to view, and its slope along the detector, "
-           "but not the response of single detector pixels: if there are flats, use `flat_field`, "
-           "and `air` after it to take out the drift of the beam; without flats, `ring` takes out "
-           "the stripes. If the open beam and the dark are known numbers, `rescale` with `range: "
-           "[dark, flat]`, `quantity: transmission` and `clip: false` divides by those.\n\n"
-           "A row whose line is not above `dark` from end to end has no transmission: it becomes "
-           "NaN, which `minus_log` refuses by default, and the table `blocked` counts such views "
-           "of each slice.\n\n"
-           "TomoPy's `normalize_bg` (`air` is its `detectors`) puts the two means at the ends of "
-           "the row, and takes 1 for a mean that is 0 or less.\n\n"
-           "Cost: one pass.",
+    .doc =
+        "`t = (x - dark) / (a - dark)`, where `a` is what the beam would give without the "
+        "object: in every row of every view the straight line through the means of the "
+        "`detectors` outermost values on the left and on the right, each mean at the middle of "
+        "its detector pixels. For scans that came without flats, and whose object leaves both "
+        "ends of the detector free in every view:\n\n"
+        "    input: {tiff: sinogram.tif, pages: sinograms, pixel_size: 0.1, angle_start: 0, "
+        "angle_stop: 360}\n"
+        "    stages:\n"
+        "      - air: {detectors: 20}\n"
+        "      - minus_log:\n"
+        "      - center:\n"
+        "      - fbp:\n\n"
+        "It follows a beam that changes from view to view, and its slope along the detector, "
+        "but not the response of single detector pixels: if there are flats, use `flat_field`, "
+        "and `air` after it to take out the drift of the beam; without flats, `ring` takes out "
+        "the stripes. If the open beam and the dark are known numbers, `rescale` with `range: "
+        "[dark, flat]`, `quantity: transmission` and `clip: false` divides by those.\n\n"
+        "A run looks at the middle slice, and warns if the outermost detector pixels see an "
+        "object that goes on beyond the detector (`rows-cut-off`), or if the innermost of the "
+        "`detectors` see the object (`air-object`): it would be taken for air, and values would "
+        "come out too low. Air is the same at both ends, does not change from one detector pixel "
+        "to those beside it and, of transmissions, takes away less than a tenth of the light.\n\n"
+        "A row whose line is not above `dark` from end to end has no transmission: it becomes "
+        "NaN, which `minus_log` refuses by default, and the table `blocked` counts such views "
+        "of each slice.\n\n"
+        "TomoPy's `normalize_bg` (`air` is its `detectors`) puts the two means at the ends of "
+        "the row, and takes 1 for a mean that is 0 or less.\n\n"
+        "Cost: one pass.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) |
                               TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_ANY_BEAM),
@@ -142,6 +148,7 @@ const struct stage air_stage = {
         {[TS_LINE_INTEGRAL] =
              "the logarithm of these was taken already, and air goes before minus_log"},
     STAGE_PARAMS(air_params, struct air_params),
+    .traits = TRAIT_ENDS_ARE_AIR,
     .resolve = resolve,
     .shape = ts_transmission_shape,
     .tables = tables,

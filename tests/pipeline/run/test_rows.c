@@ -107,20 +107,29 @@ Test(rows, of_a_whole_object_are_not)
               "%g %%", share);
 }
 
-/* The mean of the middle of a disc of 1 that is wider than the detector. */
+/* Returns the middle of what these stages make of an image, which is freed, in 1/detector. */
+static double middle_made_of(struct ts_image image, const char *const *stages)
+{
+    const double spacing = image.axes[2].spacing;
+    for (int i = 0; stages[i]; i++) {
+        char name[64];
+        const char *space = strchr(stages[i], ' ');
+        snprintf(name, sizeof name, "%.*s",
+                 space ? (int)(space - stages[i]) : (int)strlen(stages[i]), stages[i]);
+        struct ts_image next = ts_test_output(ts_stage_find(name), space ? space + 1 : "", &image);
+        free(image.data);
+        image = next;
+    }
+    const int64_t n = image.axes[2].n;
+    const double value = (double)((const float *)image.data)[(n / 2) * n + n / 2] * spacing;
+    free(image.data);
+    return value;
+}
+
+/* The middle of a disc of 1 that is wider than the detector. */
 static double middle_of(const char *const *stages)
 {
-    struct ts_image image = scan_of((struct scan){0, 0, 110, 47.5, 180, 0}), made = image;
-    for (int i = 0; stages[i]; i++) {
-        struct ts_image next = ts_test_output(ts_stage_find(stages[i]), "", &made);
-        free(made.data);
-        made = next;
-    }
-    const int64_t n = made.axes[2].n;
-    const double value =
-        (double)((const float *)made.data)[(n / 2) * n + n / 2] * image.axes[2].spacing;
-    free(made.data);
-    return value;
+    return middle_made_of(scan_of((struct scan){0, 0, 110, 47.5, 180, 0}), stages);
 }
 
 Test(rows, are_better_as_the_hint_says)
@@ -149,6 +158,32 @@ static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
     return image;
 }
 
+/* What the hints about air name gives better values, or right ones. */
+Test(rows, are_better_as_the_hints_about_air_say)
+{
+    const struct scan cut = {0, 0, 60, 47.5, 180, 0}, whole = {3, 2, 30, 47.5, 180, 0};
+    const double taken =
+        middle_made_of(light_of(cut, TS_TRANSMISSION),
+                       (const char *const[]){"air detectors=4", "minus_log", "fbp", NULL});
+    const double padded = middle_made_of(light_of(cut, TS_TRANSMISSION),
+                                         (const char *const[]){"minus_log", "pad", "fbp", NULL});
+    const double wide =
+        middle_made_of(light_of(whole, TS_TRANSMISSION),
+                       (const char *const[]){"air detectors=40", "minus_log", "fbp", NULL});
+    const double narrow =
+        middle_made_of(light_of(whole, TS_TRANSMISSION),
+                       (const char *const[]){"air detectors=4", "minus_log", "fbp", NULL});
+    cr_expect(60 * taken < 0.95 && fabs(60 * padded - 1) < 0.5 * (1 - 60 * taken), "%g, %g",
+              60 * taken, 60 * padded);
+    cr_expect(30 * wide < 0.95 && fabs(30 * narrow - 1) < 0.03, "%g, %g", 30 * wide, 30 * narrow);
+    struct ts_image light = light_of(whole, TS_TRANSMISSION),
+                    called = light_of(whole, TS_TRANSMISSION);
+    called.quantity = TS_LINE_INTEGRAL;
+    const double wrong = middle_made_of(called, (const char *const[]){"fbp", NULL}),
+                 right = middle_made_of(light, (const char *const[]){"minus_log", "fbp", NULL});
+    cr_expect(wrong < 0 && fabs(30 * right - 1) < 0.03, "%g, %g", 30 * wrong, 30 * right);
+}
+
 /* Runs a stage, if any, and fbp over the image, which is freed, and copies the message and the hint
  * of the code, "" without. */
 static void run_light(struct ts_image image, const char *stage, const char *code, char message[512],
@@ -161,7 +196,7 @@ static void run_light(struct ts_image image, const char *stage, const char *code
     memory_chain_init(&memory, &image, NULL, output);
     if (stage)
         memory_chain_add(&memory, stage, NULL);
-    if (image.quantity == TS_COUNTS)
+    if (image.quantity == TS_COUNTS || (stage && !strncmp(stage, "air ", 4)))
         memory_chain_add(&memory, "minus_log", NULL);
     memory_chain_add(&memory, "fbp", NULL);
     const struct ts_options options = {.device = "cpu", .threads = 2, .force = true};
@@ -462,5 +497,170 @@ Test(rows, are_warned_of_once_where_the_axis_is_found)
         memory_chain_clear(&memory);
         ts_test_remove_folder(folder);
         free(image.data);
+    }
+}
+
+/* What `air` takes for air has to be it; and once it has divided by it, no hint names it. */
+Test(rows, whose_ends_see_the_object_are_no_air)
+{
+    static const struct {
+        struct scan scan;
+        enum ts_quantity quantity;
+        double first, last; /* factor of the beam */
+        const char *stage, *code, *message, *hint;
+    } rows[] = {
+        {{0, 0, 60, 47.5, 180, 0.01},
+         TS_TRANSMISSION,
+         1,
+         1,
+         "air detectors=4",
+         "rows-cut-off",
+         "is taken for air, so that values come out too low",
+         "leave `air` out, and put `pad: {}`"},
+        {{0, 0, 400, 47.5, 180, 0.001},
+         TS_TRANSMISSION,
+         1,
+         1,
+         "air detectors=1",
+         "rows-cut-off",
+         "is taken for air",
+         "leave `air` out"},
+        {{20, 5, 50, 47.5, 360, 0.05},
+         TS_TRANSMISSION,
+         1.1,
+         0.9,
+         "air detectors=8",
+         "rows-cut-off",
+         "is taken for air",
+         "leave `air` out"},
+        {{30, 5, 30, 47.5, 180, 0.02},
+         TS_COUNTS,
+         1,
+         0.8,
+         "air detectors=4",
+         "rows-cut-off",
+         "is taken for air",
+         "leave `air` out"},
+        {{3, 2, 30, 47.5, 180, 0.01},
+         TS_TRANSMISSION,
+         1,
+         1,
+         "air detectors=25",
+         "air-object",
+         "the innermost see",
+         "take fewer `detectors`"},
+        {{3, 2, 30, 47.5, 180, 0.1},
+         TS_TRANSMISSION,
+         0.8,
+         0.8,
+         "air detectors=40",
+         "air-object",
+         "the innermost see",
+         "take fewer `detectors`"},
+        {{15, 2, 20, 47.5, 180, 0.01},
+         TS_COUNTS,
+         1,
+         0.9,
+         "air detectors=30",
+         "air-object",
+         "they see the object",
+         "take fewer `detectors`"},
+        {{3, 2, 30, 47.5, 180, 0.01},
+         TS_TRANSMISSION,
+         1,
+         1,
+         "air detectors=40",
+         "transmission-bright",
+         "a transmission above 1.3",
+         "`air` before it divides by what"},
+        {{3, 2, 30, 47.5, 180, 0.1}, TS_TRANSMISSION, 1, 0.8, "air detectors=4", NULL, NULL, NULL},
+        {{3, 2, 30, 47.5, 360, 0.01},
+         TS_TRANSMISSION,
+         1.5,
+         0.4,
+         "air detectors=10",
+         NULL,
+         NULL,
+         NULL},
+        {{0, 0, 3, 47.5, 180, 0.05},
+         TS_TRANSMISSION,
+         1,
+         0.95,
+         "air detectors=40",
+         NULL,
+         NULL,
+         NULL},
+        {{3, 2, 30, 47.5, 180, 0.1}, TS_COUNTS, 0.5, 1.5, "air detectors=10", NULL, NULL, NULL}};
+    static const char *const codes[] = {"rows-cut-off", "air-object", "transmission-bright"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
+            struct ts_image image = light_of(rows[i].scan, rows[i].quantity);
+            char message[512], hint[512];
+            for (int64_t z = 0; z < NZ; z++)
+                for (int64_t v = 0; v < VIEWS; v++)
+                    for (int64_t d = 0; d < N; d++)
+                        view_of(&image, z, v)[d] *=
+                            (float)(rows[i].first + (rows[i].last - rows[i].first) * v / VIEWS);
+            run_light(image, rows[i].stage, codes[k], message, hint);
+            if (rows[i].code && !strcmp(rows[i].code, codes[k]))
+                cr_expect(strstr(message, rows[i].message) && strstr(hint, rows[i].hint),
+                          "row %zu: '%s', '%s'", i, message, hint);
+            else
+                cr_expect(rows[i].code || !*message, "row %zu, %s: %s", i, codes[k], message);
+            cr_expect(!strstr(hint, "`air` before minus_log"), "row %zu: %s", i, hint);
+        }
+}
+
+/* A hint names `air` if both ends see the same and are flat, and for no object that is cut off. */
+Test(rows, that_are_cut_off_are_not_sent_to_air)
+{
+    static const struct scan cut[] = {{0, 0, 60, 47.5, 180, 0.01},
+                                      {30, 5, 30, 47.5, 180, 0.02},
+                                      {0, 0, 50, 30.2, 360, 0},
+                                      {0, 0, 110, 47.5, 180, 0.01}};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        char message[512], hint[512];
+        run_light(light_of(cut[i], TS_LINE_INTEGRAL), NULL, "rows-cut-off", message, hint);
+        cr_expect(strstr(hint, "`pad: {}` before it") && !strstr(hint, "`air`"), "scan %zu: %s", i,
+                  hint);
+    }
+}
+
+/* Transmissions that are called line integrals, and line integrals of the other sign. */
+Test(rows, of_line_integrals_that_an_object_lessens_are_warned_of)
+{
+    static const struct {
+        struct scan scan;
+        double factor, offset, power; /* values are offset + factor * transmission or integral */
+        bool light;
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {{{3, 2, 30, 47.5, 180, 0.01}, 1, 0, 1, true, "these look like transmissions"},
+                {{3, 2, 30, 47.5, 360, 0.1}, 1, 0, 0.3, true, "these look like transmissions"},
+                {{0, 0, 45, 47.5, 180, 0.03}, 0.9, 0, 2, true, "these look like transmissions"},
+                {{3, 2, 30, 47.5, 180, 0.01}, -1, 0, 1, false, "with the other sign"},
+                {{3, 2, 10, 47.5, 180, 0.1}, -0.2, 0, 1, false, "with the other sign"},
+                {{3, 2, 30, 47.5, 360, 0.02}, -3, 0.05, 1, false, "with the other sign"},
+                {{3, 2, 30, 47.5, 180, 0.2}, 1, 0, 1, false, NULL},
+                {{0, 0, 60, 47.5, 180, 0.01}, 1, 0, 1, false, NULL},
+                {{0, 0, 1, 47.5, 180, 0.3}, 1, 0, 1, false, NULL},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1, -0.3, 1, false, NULL}};
+    static const char *const stages[] = {NULL, "center center=47.5", "pad"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 3; i++) {
+        const size_t row = i / 3;
+        struct ts_image image =
+            light_of(rows[row].scan, rows[row].light ? TS_TRANSMISSION : TS_LINE_INTEGRAL);
+        char message[512], hint[512];
+        for (int64_t k = 0; k < (int64_t)ts_image_count(&image); k++) {
+            float *value = (float *)image.data + k;
+            *value = (float)(rows[row].offset +
+                             rows[row].factor *
+                                 (rows[row].light ? pow(fmax(1e-3, (double)*value), rows[row].power)
+                                                  : (double)*value));
+        }
+        image.quantity = TS_LINE_INTEGRAL;
+        run_light(image, stages[i % 3], "integrals-inverted", message, hint);
+        cr_expect(rows[row].message ? strstr(message, rows[row].message) != NULL : !*message,
+                  "row %zu, %zu: %s", row, i % 3, message);
+        cr_expect(!*message || (strstr(hint, "quantity: transmission") != NULL) == rows[row].light);
     }
 }
