@@ -50,6 +50,7 @@ enum rows_kind {
     ROWS_CUT_OFF,
     ROWS_OBJECT_AS_AIR,
     ROWS_INVERTED,
+    ROWS_DOUBTED,
     ROWS_BRIGHT,
     ROWS_AIR,
     ROWS_STEP,

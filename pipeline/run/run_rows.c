@@ -17,6 +17,7 @@
 #include "io/source/drop_views.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
+#include "stages/geometry/view_doubts.h"
 
 enum { LEAST_VALUES = 64, WHOLE = 1000 };
 
@@ -444,6 +445,11 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
     unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
         kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP;
+    if (scan && context->in.quantity == TS_LINE_INTEGRAL &&
+        context->in.beam.kind == TS_BEAM_PARALLEL && !ts_image_is_sinogram(&node->out) &&
+        context->in.axes[1].unit && !strcmp(context->in.axes[1].unit, "degree") &&
+        !context->in.axes[2].positions)
+        kinds |= 1U << ROWS_DOUBTED;
     if (scan && context->stage->traits & TRAIT_ENDS_ARE_AIR)
         kinds |= 1U << ROWS_OBJECT_AS_AIR;
     if (first)
@@ -464,7 +470,7 @@ static int64_t air_width(const struct param_set *set)
 
 /* What is looked at: a slice, its transmission, and room for the search of views. */
 struct look {
-    const struct ts_axis *views;
+    const struct ts_axis *views, *detectors;
     float *values, *light;
     void *room;
     int64_t n;
@@ -504,6 +510,24 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     }
 }
 
+/* The detector pixel that the rotation axis is on. */
+static double axis_of(const struct ts_axis *detectors)
+{
+    return -detectors->first / ts_axis_spacing(detectors);
+}
+
+/* Sets what contradicts the geometry, its numbers in thousandths. */
+static enum ts_status find_doubts(const struct look *look, struct rows_found *found,
+                                  struct ts_diag *diag)
+{
+    struct view_doubts doubts;
+    if (!ts_view_doubts(look->values, look->views, look->n, axis_of(look->detectors), &doubts))
+        return ts_diag_no_memory(diag, (size_t)look->n);
+    *found = (struct rows_found){doubts.kind, llround(WHOLE * doubts.first),
+                                 llround(WHOLE * doubts.second)};
+    return TS_OK;
+}
+
 /* Loads the slice, and makes transmissions of line integrals. */
 static void load(const struct look *look, const void *stored, enum ts_dtype dtype, size_t count,
                  enum ts_quantity quantity)
@@ -525,8 +549,9 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
     const size_t room_bytes = 2 * (size_t)n_views * sizeof(double) + (size_t)n * sizeof(int32_t);
     void *stored = malloc(bytes);
     float *values = malloc(2 * count * sizeof *values);
-    const struct look look = {&input->axes[1],    values, values + count,
-                              malloc(room_bytes), n,      &run->plan->nodes[node]};
+    const struct look look = {&input->axes[1],        &input->axes[2],    values,
+                              values + count,         malloc(room_bytes), n,
+                              &run->plan->nodes[node]};
     enum ts_status status =
         stored && values && look.room
             ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
@@ -535,7 +560,9 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
         load(&look, stored, input->dtype, count, in->quantity);
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = {0}, *most = &run->results[node].rows[kind];
-        if (kinds >> kind & 1)
+        if (kinds >> kind & 1 && kind == ROWS_DOUBTED)
+            status = find_doubts(&look, &found, run->diag);
+        else if (kinds >> kind & 1)
             found = find((enum rows_kind)kind, &look);
         if (found.amount > most->amount)
             *most = found;
@@ -718,6 +745,53 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
                         amount, of, first, last);
 }
 
+static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
+                           const struct rows_found *found)
+{
+    const double first = (double)found->first / WHOLE, second = (double)found->last / WHOLE;
+    switch ((enum view_doubt)found->amount) {
+    case VIEWS_OFF_AXIS:
+        site->code = "center-off";
+        ts_diag_warning(diag, site,
+                        "the rotation axis is on detector pixel %.2f +- %.2f, as the centers of "
+                        "mass of the views of the middle slice and opposite views say, and is "
+                        "taken to be elsewhere: edges come out double",
+                        first, second);
+        ts_diag_hint(diag, "`center: {}` before it finds the axis");
+        return;
+    case VIEWS_MOVED:
+        site->code = "sample-moved";
+        ts_diag_warning(
+            diag, site,
+            "the object moves by %.1f detector pixels at view %.0f of the middle slice, "
+            "as the centers of mass of the views say",
+            second, first);
+        return;
+    case VIEWS_OTHER_ARC:
+        site->code = "angles-contradicted";
+        ts_diag_warning(diag, site,
+                        "the views of the middle slice contradict their angles, which cover %.4g "
+                        "degrees: centers of mass and opposite views fit better if they cover "
+                        "%.4g",
+                        first, second);
+        break;
+    case VIEWS_MILLIRADIANS:
+        site->code = "angles-contradicted";
+        ts_diag_warning(diag, site,
+                        "the views of the middle slice contradict their angles, which cover %.5g "
+                        "degrees: they fit better as milliradians, which are %.4g degrees",
+                        first, second);
+        break;
+    default:
+        site->code = "angles-contradicted";
+        ts_diag_warning(diag, site,
+                        "the views of the middle slice contradict their angles: they fit better if "
+                        "the frames are in the order of their numbers as texts, such as 1, 10, "
+                        "100, 2");
+    }
+    ts_diag_hint(diag, "look at the angles of the scan, their unit and the order of the frames");
+}
+
 /* Warns of what was found in the input of a node. */
 static enum ts_status warn_of_node(struct run *run, int32_t i)
 {
@@ -739,6 +813,8 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
             warn_of_cut_off(run->diag, &site, &found, has_air);
         else if (kind == ROWS_OBJECT_AS_AIR)
             warn_of_object_as_air(run->diag, &site, &found);
+        else if (kind == ROWS_DOUBTED)
+            warn_of_doubts(run->diag, &site, &found);
         else if (kind == ROWS_INVERTED)
             warn_of_inverted(run->diag, &site, &found);
         else if (kind == ROWS_REPEATED || kind == ROWS_BLANK) {

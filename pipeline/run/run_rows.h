@@ -7,8 +7,9 @@
  * (view-blank) or air is not 1 (air-level, or transmission-bright if much is above 1), and of all
  * scans that are read if views are the same to the noise (frames-repeated). Of a stage with
  * TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off, air-object), and of line integrals
- * that are read if the object has less than air (integrals-inverted). One slice of each volume is
- * looked at, the middle one.
+ * that are read if the object has less than air (integrals-inverted). Of a reconstruction it warns
+ * if views contradict the axis or the angles (center-off, sample-moved, angles-contradicted). One
+ * slice of each volume is looked at, the middle one.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H

@@ -664,3 +664,53 @@ Test(rows, of_line_integrals_that_an_object_lessens_are_warned_of)
         cr_expect(!*message || (strstr(hint, "quantity: transmission") != NULL) == rows[row].light);
     }
 }
+
+/* Discs of which no two directions look alike, at the true angles of views in steps of `step`, as
+ * they are taken to be in steps of `taken`. The axis is on `center`, and moved by `moved` from view
+ * 70 on. */
+static struct ts_image discs_of(double step, double taken, double center, double moved)
+{
+    struct ts_image image = ts_disc_scan(NZ, VIEWS, N, 0, step, TS_F32);
+    for (int64_t z = 0; z < NZ; z++) {
+        struct ts_image late = image;
+        ts_disc_scan_draw(&image, z, center);
+        late.data = malloc(ts_image_bytes(&image));
+        ts_disc_scan_draw(&late, z, center + moved);
+        memcpy(view_of(&image, z, 70), view_of(&late, z, 70), (VIEWS - 70) * N * sizeof(float));
+        free(late.data);
+    }
+    image.axes[1].spacing = taken;
+    return image;
+}
+
+Test(rows, that_contradict_the_geometry_are_warned_of)
+{
+    static const struct {
+        double step, taken, center, moved;
+        const char *stage, *code, *message;
+    } rows[] = {
+        {1.5, 1.5, 52.5, 0, NULL, "center-off", "is on detector pixel 52.5"},
+        {1.5, 1.5, 37.5, 0, "pad", "center-off", "+- 0."},
+        {3, 3, 50, 0, NULL, "center-off", "is on detector pixel 50.0"},
+        {1.5, 1.5, 52.5, 0, "center center=48", "center-off", "is on detector pixel 52.5"},
+        {1.5, 1.5, 52.5, 0, "center", NULL, NULL},
+        {1.5, 1.5, 52.5, 0, "center center=52.5", NULL, NULL},
+        {3, 1.5, 47.5, 0, NULL, "angles-contradicted", "fit better if they cover 360"},
+        {1.5, 3, 47.5, 0, NULL, "angles-contradicted", "fit better if they cover 180"},
+        {2.25, 1.5, 47.5, 0, NULL, "angles-contradicted", "fit better if they cover 270"},
+        {1.5, 1.5, 47.5, 4, NULL, "sample-moved", "moves by 4.0 detector pixels at view 70"},
+        {3, 3, 47.5, -3, NULL, "sample-moved", "moves by -3.0 detector pixels at view 70"},
+        {1.5, 1.5, 47.5, 0, NULL, NULL, NULL},
+        {3, 3, 47.5, 0, NULL, NULL, NULL}};
+    static const char *const codes[] = {"center-off", "angles-contradicted", "sample-moved"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
+            char message[512], hint[512];
+            run_light(discs_of(rows[i].step, rows[i].taken, rows[i].center, rows[i].moved),
+                      rows[i].stage, codes[k], message, hint);
+            cr_expect(rows[i].code && !strcmp(rows[i].code, codes[k])
+                          ? strstr(message, rows[i].message) != NULL
+                          : !*message,
+                      "row %zu, %s: '%s'", i, codes[k], message);
+        }
+}

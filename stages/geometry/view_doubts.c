@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Four measures say how well a row for each view and the angles of the views fit each other.
+ * - com: the centers of mass are c + a cos(theta) + b sin(theta), and c is the axis.
+ * - var: the variances about them are d + e cos(2 theta) + f sin(2 theta). Both are the first of
+ *   the consistency conditions of S. Helgason and D. Ludwig.
+ * - mirror: opposite views are mirror images. Rows are compared about their centers of mass.
+ * - smooth: neighbors on the circle are alike.
+ * The angles are doubted if two of them are bad, and much better with other angles that people take
+ * for these: of another range, called degrees in place of milliradians, or of frames in the order
+ * of their numbers as texts; and no other measure is worse with those. A single bad measure is not
+ * enough, since a sample that drifts, a beam that hardens and stripes make it bad as well. The axis
+ * is doubted if that of the centers of mass and opposite views agree on another one.
+ */
+#include "stages/geometry/view_doubts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/geometry/view_angles.h"
+#include "stages/geometry/view_blocks.h"
+
+enum {
+    LEAST_VIEWS = 12,
+    LEAST_ANGLES = 24,
+    LEAST_DETECTORS = 16,
+    MOST_BINS = 128,
+    BINS_OF_RADIUS = 6,
+    PAIRS = 16,
+    UNKNOWNS = 4
+};
+
+/* Air differs from the line through both ends by this part of the most that is seen, and that line
+ * from 0 by the second one; the masses of the views have this deviation. */
+static const double most_air = 0.05, most_base = 0.3, most_mass = 0.15;
+/* Residuals of centers of mass, and of half the variance over the mean radius, that are bad:
+ * detector pixels, or a part of the row. Differences of rows that are bad, as a part of their
+ * energy. */
+static const double bad_pixels = 0.5, bad_part = 0.003, small_part = 0.2, bad_rows = 0.004,
+                    bad_edges = 0.3;
+/* Measures are much better if they are so many times less, and worse if they are more so. Squares
+ * of rows that differ: opposite views differ more than neighbors do. */
+static const double better = 2.5, better_mirror = 4, better_smooth = 9, unlike_neighbors = 9;
+static const double worse = 1.5, worse_rows = 2;
+/* The axis is off by this many detector pixels and standard errors, and opposite views fit it this
+ * much better. */
+static const double least_off = 1, errors_off = 3, better_axis = 2;
+
+struct pair {
+    int64_t view, opposite;
+};
+
+struct measures {
+    double com, var, mirror, smooth; /* mirror: NAN without opposite views */
+    double center, error, along[2];  /* of the wave of the centers of mass: cos and sin */
+};
+
+struct rows {
+    const float *p;
+    int64_t n_views, n;
+    int64_t first, end; /* detector pixels that were not extended */
+    double left, slope; /* air: left + slope * d */
+    double *mass, *com, *var;
+    double radius; /* of gyration, in the mean */
+    double *shape; /* (view, bin): about the centers of mass, of mass 1 */
+    int64_t bins;
+    double energy;           /* the mean square of a row of these */
+    double *degrees, *trial; /* of the views from the first on: as declared, and as tried */
+    double arc;              /* of `degrees`, with a step more */
+    struct view_place *places;
+    double *sums; /* n + 1 */
+};
+
+static double value(const struct rows *rows, int64_t v, int64_t d)
+{
+    return (double)rows->p[v * rows->n + d] - rows->left - rows->slope * (double)d;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Returns whether column d is that beside it in all views, and no air without noise. */
+static bool is_extended(const struct rows *rows, int64_t d, int64_t beside)
+{
+    bool varies = false;
+    for (int64_t v = 0; v < rows->n_views; v++) {
+        const float *row = rows->p + v * rows->n;
+        if (row[d] != row[beside])
+            return false;
+        varies |= row[d] != rows->p[d];
+    }
+    return varies;
+}
+
+/* Finds what air is, and returns whether both ends are air. */
+static bool find_air(struct rows *rows)
+{
+    const struct view_blocks blocks = ts_view_blocks(rows->p, rows->n_views, rows->n, 64);
+    const int64_t strip = blocks.strip, last = rows->n - strip;
+    double left = 0, right = 0, most = 0, ends = 0, low, high;
+    for (int64_t group = 0; group < blocks.groups; group++) {
+        left += ts_view_block_mean(&blocks, group, 0) / (double)blocks.groups;
+        right += ts_view_block_mean(&blocks, group, last) / (double)blocks.groups;
+    }
+    rows->slope = (right - left) / (double)last;
+    rows->left = left - rows->slope * 0.5 * (double)(strip - 1);
+    for (int64_t first = 0; first <= last; first += strip) {
+        ts_view_blocks_range(&blocks, first, &low, &high);
+        most = fmax(most, high - left - rows->slope * (double)first);
+    }
+    for (int end = 0; end < 2; end++) {
+        ts_view_blocks_range(&blocks, end ? last : 0, &low, &high);
+        ends = fmax(ends, fmax(high - (end ? right : left), (end ? right : left) - low));
+    }
+    return ends < most_air * most && fabs(left) < most_base * most &&
+           fabs(right) < most_base * most;
+}
+
+/* Finds the mass, the center of mass and the variance of all views. Returns whether they see the
+ * same mass. */
+static bool find_moments(struct rows *rows)
+{
+    const double n_views = (double)rows->n_views;
+    double sum = 0, squares = 0, variance = 0;
+    for (int64_t v = 0; v < rows->n_views; v++) {
+        double mass = 0, first = 0, second = 0;
+        for (int64_t d = rows->first; d < rows->end; d++) {
+            const double at = value(rows, v, d), x = (double)d;
+            mass += at;
+            first += at * x;
+            second += at * x * x;
+        }
+        rows->mass[v] = mass;
+        rows->com[v] = first / mass;
+        rows->var[v] = second / mass - rows->com[v] * rows->com[v];
+        sum += mass / n_views;
+        squares += mass * mass / n_views;
+        variance += rows->var[v] / n_views;
+        if (!(mass > 0))
+            return false;
+    }
+    rows->radius = sqrt(fmax(1, variance));
+    return squares - sum * sum < most_mass * most_mass * sum * sum;
+}
+
+/* Writes the means of the rows over bins about their centers of mass. */
+static void find_shapes(struct rows *rows)
+{
+    const int64_t n = rows->n, bins = rows->bins;
+    const double width = (double)n / (double)bins;
+    double *sums = rows->sums;
+    rows->energy = 0;
+    for (int64_t v = 0; v < rows->n_views; v++) {
+        double *shape = rows->shape + v * bins;
+        sums[0] = 0;
+        for (int64_t d = 0; d < n; d++) {
+            const bool inside = d >= rows->first && d < rows->end;
+            sums[d + 1] = sums[d] + (inside ? value(rows, v, d) : 0);
+        }
+        double before = 0;
+        for (int64_t bin = 0; bin <= bins; bin++) {
+            const double edge = rows->com[v] + 0.5 + ((double)bin - 0.5 * (double)bins) * width;
+            const double at = fmin(fmax(edge, 0), (double)n);
+            const int64_t whole = (int64_t)fmin(floor(at), (double)(n - 1));
+            const double sum = sums[whole] + (at - (double)whole) * (sums[whole + 1] - sums[whole]);
+            if (bin > 0)
+                shape[bin - 1] = (sum - before) / rows->mass[v];
+            before = sum;
+        }
+        for (int64_t bin = 0; bin < bins; bin++)
+            rows->energy += shape[bin] * shape[bin] / (double)rows->n_views;
+    }
+}
+
+/* Returns the square of the difference of two rows, the second one mirrored or not. */
+static double difference(const struct rows *rows, int64_t a, int64_t b, bool mirrored)
+{
+    const int64_t bins = rows->bins;
+    const double *p = rows->shape + a * bins, *q = rows->shape + b * bins;
+    double sum = 0;
+    for (int64_t bin = 0; bin < bins; bin++) {
+        const double apart = p[bin] - q[mirrored ? bins - 1 - bin : bin];
+        sum += apart * apart;
+    }
+    return sum / rows->energy;
+}
+
+/* ---- fits ------------------------------------------------------------------------------------ */
+
+/* Sums of products of the unknowns' columns, and with the values and the first unit vector. */
+struct equations {
+    double at[UNKNOWNS][UNKNOWNS + 2];
+};
+
+/* Solves n equations; the solution is in column UNKNOWNS, and column 0 of the inverse in the next.
+ * Returns false if there is none. */
+static bool solve(struct equations *e, int n)
+{
+    for (int i = 0; i < n; i++)
+        e->at[i][UNKNOWNS + 1] = i == 0;
+    for (int i = 0; i < n; i++) { /* the matrix is symmetric and positive */
+        const double pivot = e->at[i][i];
+        if (!(pivot > 1e-9))
+            return false;
+        for (int k = 0; k < UNKNOWNS + 2; k++)
+            e->at[i][k] /= pivot;
+        for (int j = 0; j < n; j++) {
+            const double factor = e->at[j][i];
+            for (int k = 0; j != i && k < UNKNOWNS + 2; k++)
+                e->at[j][k] -= factor * e->at[i][k];
+        }
+    }
+    return true;
+}
+
+static void columns_of(const double *degrees, int64_t v, int turns, double columns[3])
+{
+    const double theta = (double)turns * degrees[v] * M_PI / 180;
+    columns[0] = 1;
+    columns[1] = cos(theta);
+    columns[2] = sin(theta);
+}
+
+static void add(struct equations *e, const double *columns, int n, double at)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n; k++)
+            e->at[i][k] += columns[i] * columns[k];
+        e->at[i][UNKNOWNS] += columns[i] * at;
+    }
+}
+
+/* Fits a wave of so many periods a turn to a value of each view. Returns the deviation, INFINITY
+ * if it cannot be fitted. */
+static double fit_wave(const double *values, const double *degrees, int64_t n, int turns,
+                       double wave[3], double *error)
+{
+    struct equations e = {0};
+    double columns[3], squares = 0;
+    for (int64_t v = 0; v < n; v++) {
+        columns_of(degrees, v, turns, columns);
+        add(&e, columns, 3, values[v]);
+    }
+    if (!solve(&e, 3))
+        return INFINITY;
+    for (int64_t v = 0; v < n; v++) {
+        columns_of(degrees, v, turns, columns);
+        double left = values[v];
+        for (int i = 0; i < 3; i++)
+            left -= columns[i] * e.at[i][UNKNOWNS];
+        squares += left * left;
+    }
+    for (int i = 0; i < 3; i++)
+        wave[i] = e.at[i][UNKNOWNS];
+    *error = sqrt(squares / (double)(n - 3) * fmax(0, e.at[0][UNKNOWNS + 1]));
+    return sqrt(squares / (double)(n - 3));
+}
+
+/* Finds the view from which on the centers of mass fit best if they are moved. Returns the
+ * deviation. */
+static double fit_step(const struct rows *rows, int64_t *view, double *step)
+{
+    const int64_t n = rows->n_views, margin = n / 16 + 2;
+    struct equations all = {0}, late = {0};
+    double least = INFINITY, columns[3], squares = 0;
+    const double middle = rows->com[0];
+    for (int64_t v = 0; v < n; v++) {
+        const double at = rows->com[v] - middle;
+        columns_of(rows->degrees, v, 1, columns);
+        add(&all, columns, 3, at);
+        squares += at * at;
+    }
+    for (int64_t v = n - 1; v >= margin; v--) {
+        columns_of(rows->degrees, v, 1, columns);
+        add(&late, columns, 3, rows->com[v] - middle);
+        if (v > n - margin)
+            continue;
+        struct equations e = all;
+        for (int i = 0; i < 3; i++)
+            e.at[i][3] = e.at[3][i] = late.at[0][i];
+        e.at[3][3] = late.at[0][0];
+        e.at[3][UNKNOWNS] = late.at[0][UNKNOWNS];
+        double left = squares, right[UNKNOWNS];
+        for (int i = 0; i < UNKNOWNS; i++)
+            right[i] = e.at[i][UNKNOWNS];
+        if (!solve(&e, UNKNOWNS))
+            continue;
+        for (int i = 0; i < UNKNOWNS; i++)
+            left -= right[i] * e.at[i][UNKNOWNS];
+        if (left >= least)
+            continue;
+        least = left;
+        *view = v;
+        *step = e.at[3][UNKNOWNS];
+    }
+    return sqrt(fmax(0, least) / (double)(n - UNKNOWNS));
+}
+
+/* ---- angles ---------------------------------------------------------------------------------- */
+
+static double circular(double degrees)
+{
+    const double turned = fmod(degrees, 360);
+    return turned < 0 ? turned + 360 : turned;
+}
+
+/* Returns how far the nearest view is from the opposite of places[i], and sets which it is. */
+static double find_opposite(const struct view_place *places, int64_t n, int64_t i,
+                            int64_t *opposite)
+{
+    const double target = circular(places[i].degrees + 180);
+    const int64_t after = ts_view_places_up_to(places, n, target) % n, before = (after + n - 1) % n;
+    const double past = circular(places[after].degrees - target),
+                 short_of = circular(target - places[before].degrees);
+    *opposite = places[past < short_of ? after : before].view;
+    return fmin(past, short_of);
+}
+
+/* Finds pairs of views that are opposite within half a step or, if there are none, those that lack
+ * the least, a step at most. Returns how many. */
+static int find_pairs(const struct view_place *places, int64_t n, double step,
+                      struct pair pairs[PAIRS])
+{
+    double least = INFINITY;
+    int64_t opposite, all = 0, seen = 0;
+    int found = 0;
+    for (int64_t i = 0; i < n; i++)
+        least = fmin(least, find_opposite(places, n, i, &opposite));
+    const double limit =
+        least <= 0.5001 * step ? 0.5001 * step : fmin(1.01 * step, least + 0.1 * step);
+    for (int64_t i = 0; i < n; i++)
+        all += find_opposite(places, n, i, &opposite) <= limit;
+    const int64_t wanted = all < PAIRS ? all : PAIRS;
+    for (int64_t i = 0; i < n && found < wanted; i++)
+        if (find_opposite(places, n, i, &opposite) <= limit && seen++ == found * all / wanted)
+            pairs[found++] = (struct pair){places[i].view, opposite};
+    return found;
+}
+
+/* Measures how these angles fit; `pairs` are the opposite views. */
+static struct measures measure(const struct rows *rows, const double *degrees,
+                               struct pair pairs[PAIRS], int *n_pairs)
+{
+    const int64_t n = rows->n_views;
+    struct measures found = {.mirror = 0};
+    double low = INFINITY, high = -INFINITY, com[3] = {0}, var[3], error;
+    found.com = fit_wave(rows->com, degrees, n, 1, com, &found.error);
+    found.center = com[0];
+    found.along[0] = com[1];
+    found.along[1] = com[2];
+    found.var = fit_wave(rows->var, degrees, n, 2, var, &error) / (2 * rows->radius);
+    for (int64_t v = 0; v < n; v++) {
+        rows->places[v] = (struct view_place){circular(degrees[v]), v};
+        low = fmin(low, degrees[v]);
+        high = fmax(high, degrees[v]);
+    }
+    ts_view_places_sort(rows->places, n);
+    for (int64_t i = 1; i < n; i++)
+        found.smooth += difference(rows, rows->places[i].view, rows->places[i - 1].view, false) /
+                        (double)(n - 1);
+    *n_pairs = find_pairs(rows->places, n, fmin(high - low, 360) / (double)(n - 1), pairs);
+    for (int i = 0; i < *n_pairs; i++)
+        found.mirror += difference(rows, pairs[i].view, pairs[i].opposite, true) / *n_pairs;
+    if (*n_pairs == 0)
+        found.mirror = NAN;
+    return found;
+}
+
+/* Sharp edges differ by where they are within a detector pixel. */
+static double bad_difference(const struct rows *rows)
+{
+    return bad_rows + bad_edges / (rows->radius * rows->radius);
+}
+
+static double bad_moment(const struct rows *rows)
+{
+    return fmax(bad_pixels, bad_part * (double)rows->n);
+}
+
+/* Returns whether two measures speak for other angles, one of them much, and none against them. */
+static bool fits_better(const struct rows *rows, const struct measures *now,
+                        const struct measures *other)
+{
+    const double bad = bad_moment(rows), small = small_part * bad, differ = bad_difference(rows);
+    const bool com = now->com > small && better * other->com<now->com, var = now->var> small &&
+                     better * other->var<now->var, mirror = now->mirror> differ &&
+                     now->mirror > unlike_neighbors * now->smooth &&
+                     better_mirror * other->mirror<now->mirror, smooth = now->smooth> differ &&
+                     better_smooth * other->smooth < now->smooth;
+    const bool speak = com + var + mirror + smooth > 1 &&
+                       (mirror || smooth || (com && now->com > bad) || (var && now->var > bad));
+    const bool against = (other->com > bad && other->com > worse * now->com) ||
+                         (other->var > bad && other->var > worse * now->var) ||
+                         (other->mirror > differ && other->mirror > worse_rows * now->mirror) ||
+                         (other->smooth > differ && other->smooth > worse_rows * now->smooth);
+    return speak && !against;
+}
+
+/* Takes rows->trial for a doubt of this kind if it fits better than the angles and than what was
+ * found before. */
+static void try_angles(const struct rows *rows, const struct measures *now, enum view_doubt kind,
+                       double arc, double *best, struct view_doubts *doubts)
+{
+    struct pair pairs[PAIRS];
+    int n_pairs;
+    const struct measures other = measure(rows, rows->trial, pairs, &n_pairs);
+    const double mirror =
+        isnan(now->mirror) || isnan(other.mirror) ? 1 : other.mirror / fmax(now->mirror, 1e-9);
+    const double share = other.com / fmax(now->com, 1e-9) * other.var / fmax(now->var, 1e-9) *
+                         other.smooth / fmax(now->smooth, 1e-9) * mirror;
+    if (!fits_better(rows, now, &other) || !(share < *best))
+        return;
+    *best = share;
+    *doubts = (struct view_doubts){kind, rows->arc, arc};
+}
+
+/* Tries the numbers from `first` on in their order as texts. */
+static void order_as_texts(const struct rows *rows, int64_t first)
+{
+    const int64_t n = rows->n_views, most = n - 1 + first;
+    int64_t at = 1, v = 0;
+    if (first == 0)
+        rows->trial[v++] = rows->degrees[0];
+    for (; v < n; v++) {
+        rows->trial[v] = rows->degrees[at - first];
+        if (at * 10 <= most) {
+            at *= 10;
+            continue;
+        }
+        while (at % 10 == 9 || at >= most)
+            at /= 10;
+        at++;
+    }
+}
+
+static void doubt_angles(const struct rows *rows, const struct measures *now,
+                         struct view_doubts *doubts)
+{
+    static const double arcs[] = {180, 360, 190, 200, 210, 220, 240, 270};
+    const int64_t n = rows->n_views;
+    const double milliradians = rows->arc * 0.18 / M_PI;
+    double best = INFINITY;
+    for (size_t i = 0; rows->arc > 150 && rows->arc < 400 && i < sizeof arcs / sizeof *arcs; i++) {
+        if (fabs(arcs[i] - rows->arc) < fmax(4, 2 * rows->arc / (double)n))
+            continue;
+        for (int64_t v = 0; v < n; v++)
+            rows->trial[v] = rows->degrees[v] * arcs[i] / rows->arc;
+        try_angles(rows, now, VIEWS_OTHER_ARC, arcs[i], &best, doubts);
+    }
+    if (fabs(milliradians - 180) < 10 || fabs(milliradians - 360) < 20) {
+        for (int64_t v = 0; v < n; v++)
+            rows->trial[v] = rows->degrees[v] * 0.18 / M_PI;
+        try_angles(rows, now, VIEWS_MILLIRADIANS, milliradians, &best, doubts);
+    }
+    for (int64_t first = 0; first < 2; first++) {
+        order_as_texts(rows, first);
+        try_angles(rows, now, VIEWS_AS_TEXTS, 0, &best, doubts);
+    }
+}
+
+/* ---- axis ------------------------------------------------------------------------------------ */
+
+/* Returns how far the object is from the axis in a view, by the wave of the centers of mass. */
+static double place_of(const struct measures *now, double degrees)
+{
+    const double theta = degrees * M_PI / 180;
+    return now->along[0] * cos(theta) + now->along[1] * sin(theta);
+}
+
+/* Returns the square of the difference of these pairs, mirrored about `center`. What the object
+ * moves over the angle that an opposite lacks is made up for. */
+static double mirrored(const struct rows *rows, const struct measures *now,
+                       const struct pair *pairs, int n_pairs, double center)
+{
+    double sum = 0;
+    for (int i = 0; i < n_pairs; i++) {
+        const int64_t view = pairs[i].view, other = pairs[i].opposite;
+        const double moved =
+            place_of(now, rows->degrees[view] + 180) - place_of(now, rows->degrees[other]);
+        for (int64_t d = rows->first; d < rows->end; d++) {
+            const double at = 2 * center - (double)d - moved;
+            const int64_t low = (int64_t)floor(at);
+            double opposite = 0;
+            if (low >= rows->first && low + 1 < rows->end) {
+                const double past = at - (double)low;
+                opposite =
+                    (1 - past) * value(rows, other, low) + past * value(rows, other, low + 1);
+            }
+            const double apart = value(rows, view, d) - opposite;
+            sum += apart * apart;
+        }
+    }
+    return sum;
+}
+
+static void doubt_axis(const struct rows *rows, const struct measures *now, double axis,
+                       const struct pair *pairs, int n_pairs, struct view_doubts *doubts)
+{
+    if (n_pairs == 0 || fabs(now->center - axis) <= least_off + errors_off * now->error ||
+        !(better_axis * mirrored(rows, now, pairs, n_pairs, now->center) <
+          mirrored(rows, now, pairs, n_pairs, axis)))
+        return;
+    *doubts = (struct view_doubts){VIEWS_OFF_AXIS, now->center, now->error};
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static void doubt(const struct rows *rows, double axis, struct view_doubts *doubts)
+{
+    struct pair pairs[PAIRS];
+    int n_pairs;
+    const struct measures now = measure(rows, rows->degrees, pairs, &n_pairs);
+    int64_t view = 0;
+    double step = 0;
+    if (rows->n_views >= LEAST_ANGLES)
+        doubt_angles(rows, &now, doubts);
+    if (doubts->kind == VIEWS_NOT_DOUBTED && now.com > bad_moment(rows) &&
+        better * fit_step(rows, &view, &step) < now.com && fabs(step) > 1)
+        *doubts = (struct view_doubts){VIEWS_MOVED, (double)view, step};
+    if (doubts->kind == VIEWS_NOT_DOUBTED)
+        doubt_axis(rows, &now, axis, pairs, n_pairs, doubts);
+}
+
+/* Returns whether the rows can be compared. */
+static bool take_rows(struct rows *rows, const struct ts_axis *views)
+{
+    const struct view_arc arc = ts_view_arc(views);
+    for (int64_t v = 0; v < rows->n_views; v++)
+        rows->degrees[v] = ts_view_past(&arc, views, v);
+    rows->arc = arc.length * (double)rows->n_views / (double)(rows->n_views - 1);
+    rows->end = rows->n;
+    while (rows->first + LEAST_DETECTORS < rows->end &&
+           is_extended(rows, rows->first, rows->first + 1))
+        rows->first++;
+    while (rows->first + LEAST_DETECTORS < rows->end &&
+           is_extended(rows, rows->end - 1, rows->end - 2))
+        rows->end--;
+    if (!find_air(rows) || !find_moments(rows))
+        return false;
+    /* noise counts less in wide bins */
+    rows->bins =
+        (int64_t)fmin((double)rows->bins, ceil((double)rows->n * BINS_OF_RADIUS / rows->radius));
+    find_shapes(rows);
+    return rows->energy > 0 && isfinite(rows->energy);
+}
+
+bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, double axis,
+                    struct view_doubts *doubts)
+{
+    const int64_t n_views = views->n, bins = n < MOST_BINS ? n : MOST_BINS;
+    *doubts = (struct view_doubts){0};
+    if (n_views < LEAST_VIEWS || n < LEAST_DETECTORS)
+        return true;
+    double *room = malloc((size_t)(n_views * (5 + bins) + n + 1) * sizeof *room);
+    struct view_place *places = malloc((size_t)n_views * sizeof *places);
+    struct rows rows = {.p = p, .n_views = n_views, .n = n, .bins = bins, .places = places};
+    if (room && places) {
+        rows.mass = room;
+        rows.com = rows.mass + n_views;
+        rows.var = rows.com + n_views;
+        rows.degrees = rows.var + n_views;
+        rows.trial = rows.degrees + n_views;
+        rows.shape = rows.trial + n_views;
+        rows.sums = rows.shape + n_views * bins;
+        if (take_rows(&rows, views))
+            doubt(&rows, axis, doubts);
+    }
+    free(room);
+    free(places);
+    return room && places;
+}

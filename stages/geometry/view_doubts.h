@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the rows of a parallel sinogram contradict the angles of its views or its rotation axis.
+ * The object has to be seen as a whole: both ends of the rows are air, and all views see the same
+ * mass.
+ */
+#ifndef STAGES_GEOMETRY_VIEW_DOUBTS_H
+#define STAGES_GEOMETRY_VIEW_DOUBTS_H
+
+#include <stdbool.h>
+
+#include "core/image.h"
+
+enum view_doubt {
+    VIEWS_NOT_DOUBTED,
+    VIEWS_OFF_AXIS,     /* first: the axis that fits, second: its error */
+    VIEWS_MOVED,        /* first: the view from which on, second: by how many detector pixels */
+    VIEWS_OTHER_ARC,    /* first: degrees that the angles cover, second: those that fit better */
+    VIEWS_MILLIRADIANS, /* first, second: as before */
+    VIEWS_AS_TEXTS      /* frames in the order of their numbers as texts: 0, 1, 10, 100, 2 */
+};
+struct view_doubts {
+    enum view_doubt kind;
+    double first, second;
+};
+
+/* Looks at line integrals p (view, detector) whose rotation axis is on detector pixel `axis`.
+ * Returns false if there is no memory. */
+bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, double axis,
+                    struct view_doubts *doubts);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Legal scans are never doubted, whatever their angles, noise and objects; and angles and axes that
+ * are wrong are, if the noise allows it.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "stages/geometry/view_doubts.h"
+#include "tests/support/support.h"
+
+enum { N = 97, MOST_VIEWS = 240, DISCS = 4 };
+
+static double normal(uint64_t *seed)
+{
+    const double radius = sqrt(-2 * log(1 - ts_random_unit(seed)));
+    return radius * cos(2 * M_PI * ts_random_unit(seed));
+}
+
+struct ellipse {
+    double x, y, a, b, value;
+};
+
+/* Adds what a view at `degrees` sees, with the axis on `center`. */
+static void draw(const struct ellipse *e, double degrees, double center, float *row)
+{
+    const double theta = degrees * M_PI / 180, c = cos(theta), s = sin(theta),
+                 width = e->a * e->a * c * c + e->b * e->b * s * s;
+    for (int d = 0; d < N; d++) {
+        const double t = d - center - e->x * c - e->y * s;
+        row[d] += (float)(e->value * 2 * e->a * e->b / width * sqrt(fmax(0, width - t * t)));
+    }
+}
+
+enum angles { HALF, WHOLE, ENDS, GOLDEN, JITTER, WRAPPED, LIMITED, SHORT, BACKWARDS, ODD, ANGLES };
+
+static int make_angles(enum angles kind, uint64_t *seed, double *degrees)
+{
+    static const int numbers[] = {12, 20, 45, 90, 180, 240};
+    const int n = numbers[(int)(6 * ts_random_unit(seed))];
+    const double begin = 360 * ts_random_unit(seed), arc = 60 + 90 * ts_random_unit(seed);
+    for (int v = 0; v < n; v++) {
+        const double part = (double)v / n;
+        degrees[v] = kind == WHOLE       ? 360 * part
+                     : kind == ENDS      ? 180.0 * v / (n - 1)
+                     : kind == GOLDEN    ? fmod(v * 111.246117975, 180)
+                     : kind == JITTER    ? 180 * part + 40.0 / n * normal(seed)
+                     : kind == WRAPPED   ? fmod(begin + 180 * part, 360)
+                     : kind == LIMITED   ? arc * part
+                     : kind == SHORT     ? (180 + arc / 2) * part
+                     : kind == BACKWARDS ? 180 - 180 * part
+                     : kind == ODD       ? 360.0 * v / (n | 1)
+                                         : 180 * part;
+    }
+    return n;
+}
+
+/* An object that leaves air at both ends, or, `cut`, none. */
+static int make_object(uint64_t *seed, bool cut, struct ellipse *object)
+{
+    const int n = 1 + (int)(DISCS * ts_random_unit(seed));
+    const double most = cut ? 70 : 42, radius = most * (0.2 + 0.7 * ts_random_unit(seed));
+    for (int i = 0; i < n; i++) {
+        const double at = 2 * M_PI * ts_random_unit(seed),
+                     far = (i ? 0.6 * radius : most - radius) * ts_random_unit(seed),
+                     size = i ? 0.3 * radius : radius;
+        object[i] = (struct ellipse){far * cos(at), far * sin(at), size,
+                                     size * (0.3 + 0.7 * ts_random_unit(seed)),
+                                     i ? 2 * ts_random_unit(seed) : 1};
+    }
+    return n;
+}
+
+static void add_noise(float *p, int n, double noise, uint64_t *seed)
+{
+    float most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmaxf(most, p[i]);
+    for (int i = 0; i < n; i++)
+        p[i] += (float)(noise * (double)most * normal(seed));
+}
+
+/* 1000 scans. */
+Test(view_doubts, legal_scans_are_not_doubted)
+{
+    static const double noises[] = {0, 0.001, 0.01, 0.05, 0.2};
+    static float p[MOST_VIEWS * N];
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t seed = i + 1;
+        double degrees[MOST_VIEWS];
+        struct ellipse object[DISCS];
+        const int n = make_angles((enum angles)(i % ANGLES), &seed, degrees);
+        const bool cut = i % 7 == 3, half = i % 11 == 5; /* half acquisition */
+        const int discs = make_object(&seed, cut, object);
+        const double center = half ? 14 : 48 + (i % 3 ? 0 : 8 * ts_random_unit(&seed) - 4),
+                     hard = i % 13 == 6 ? 0.001 : 0, drift = i % 17 == 8 ? 0.3 : 0;
+        for (int v = 0; v < n; v++) {
+            float *row = p + v * N;
+            memset(row, 0, N * sizeof *row);
+            for (int k = 0; k < discs; k++)
+                draw(object + k, degrees[v], center, row);
+            for (int d = 0; d < N; d++)
+                row[d] += (float)(drift * v / n - hard * (double)row[d] * (double)row[d]);
+        }
+        add_noise(p, n * N, noises[i % 5], &seed);
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = n, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, center, &doubts));
+        cr_expect_eq(doubts.kind, VIEWS_NOT_DOUBTED, "scan %d: kind %d, %g, %g", (int)i,
+                     (int)doubts.kind, doubts.first, doubts.second);
+    }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    char left[16], right[16];
+    snprintf(left, sizeof left, "%d", *(const int *)a);
+    snprintf(right, sizeof right, "%d", *(const int *)b);
+    return strcmp(left, right);
+}
+
+Test(view_doubts, wrong_angles_and_axes_are_found)
+{
+    static const struct {
+        double arc, taken, center; /* degrees; the axis is taken to be on 48 */
+        int texts;                 /* 1 or 2: frames are in the order of texts from 0 or 1 on */
+        enum view_doubt kind;
+        double second;
+    } rows[] = {{180, 180, 53, 0, VIEWS_OFF_AXIS, NAN},
+                {360, 360, 38, 0, VIEWS_OFF_AXIS, NAN},
+                {200, 200, 50, 0, VIEWS_OFF_AXIS, NAN},
+                {360, 180, 48, 0, VIEWS_OTHER_ARC, 360},
+                {180, 360, 48, 0, VIEWS_OTHER_ARC, 180},
+                {360, 180, 53, 0, VIEWS_OTHER_ARC, 360},
+                {180, 180000 / 180 * M_PI, 48, 0, VIEWS_MILLIRADIANS, 180},
+                {360, 360000 / 180 * M_PI, 48, 0, VIEWS_MILLIRADIANS, 360},
+                {180, 180, 48, 1, VIEWS_AS_TEXTS, 0},
+                {180, 180, 48, 2, VIEWS_AS_TEXTS, 0},
+                {360, 360, 48, 1, VIEWS_AS_TEXTS, 0},
+                {360, 360, 50, 2, VIEWS_AS_TEXTS, 0}};
+    static const struct ellipse object[] = {
+        {0, 0, 30, 22, 0.02}, {8, -5, 6, 6, 0.03}, {-12, 6, 4, 7, -0.01}, {3, 12, 3, 3, 0.05}};
+    enum { VIEWS = 180 };
+    static float p[VIEWS * N];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 2; i++) {
+        const size_t row = i / 2;
+        uint64_t seed = 4;
+        double degrees[VIEWS];
+        int order[VIEWS];
+        for (int v = 0; v < VIEWS; v++)
+            order[v] = v + (rows[row].texts == 2);
+        if (rows[row].texts)
+            qsort(order, VIEWS, sizeof *order, compare_texts);
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < VIEWS; v++) {
+            degrees[v] = rows[row].taken * v / VIEWS;
+            for (size_t k = 0; k < sizeof object / sizeof *object; k++)
+                draw(object + k, rows[row].arc * (order[v] - (rows[row].texts == 2)) / VIEWS,
+                     rows[row].center, p + v * N);
+        }
+        add_noise(p, VIEWS * N, i % 2 ? 0.01 : 0, &seed);
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = VIEWS, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, 48, &doubts));
+        cr_expect_eq(doubts.kind, rows[row].kind, "row %zu: kind %d", row, (int)doubts.kind);
+        if (rows[row].kind == VIEWS_OFF_AXIS)
+            cr_expect(fabs(doubts.first - rows[row].center) < 0.1, "row %zu: %g +- %g", row,
+                      doubts.first, doubts.second);
+        else
+            cr_expect_float_eq(doubts.second, rows[row].second, 0.01, "row %zu: %g", row,
+                               doubts.second);
+    }
+}
