@@ -19,9 +19,9 @@
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_doubts.h"
 
-enum { LEAST_VALUES = 64, WHOLE = 1000 };
+enum { LEAST_VALUES = 64, WHOLE = ROWS_WHOLE };
 
-static const double bright = 1.3, few_bright = 0.05;
+static const double bright = ROWS_BRIGHT_FROM, few_bright = 0.05;
 /* Air may have this transmission, or 1 / 1.13, in the mean of the views: less than by a beam that
  * drifts by 20 %. */
 static const double air_most = 1.13;
@@ -600,101 +600,6 @@ static bool is_behind(const struct ts_plan *plan, int32_t node, enum stage_trait
     return false;
 }
 
-#define PAD_HINT                                                                                   \
-    "`pad: {}` before it goes on with the outermost values, which lessens that of an object that " \
-    "is cut off"
-
-static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site,
-                            const struct rows_found *found, bool has_air)
-{
-    site->code = "rows-cut-off";
-    ts_diag_warning(
-        diag, site,
-        "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most "
-        "that is seen. The object goes on beyond the detector, which is taken for air, so that "
-        "values come out too high%s",
-        100 * (double)found->amount / WHOLE,
-        has_air ? "" : "; or air is not 0 there, because the flats or the beam changed");
-    ts_diag_hint(diag, found->first && !has_air ? PAD_HINT
-                           "; if both ends are air, `air` before minus_log makes it 0, "
-                           "with as many `detectors` as see no object"
-                                                : PAD_HINT);
-}
-
-static void warn_of_object_as_air(struct ts_diag *diag, struct diag_site *site,
-                                  const struct rows_found *found)
-{
-    const double percent = 100 * (double)found->amount / WHOLE;
-    site->code = found->first ? "rows-cut-off" : "air-object";
-    if (found->first)
-        ts_diag_warning(diag, site,
-                        "the rows do not end in air: an end of them in the middle slice sees %.0f "
-                        "%% of the most that is seen. The object goes on beyond the detector, and "
-                        "is taken for air, so that values come out too low",
-                        percent);
-    else
-        ts_diag_warning(diag, site,
-                        "of the outermost detector pixels, which are taken for air, the innermost "
-                        "see %.0f %% of the most that is seen in the middle slice: they see the "
-                        "object, so that values come out too low",
-                        percent);
-    ts_diag_hint(diag, found->first
-                           ? "leave `air` out, and put `pad: {}` before the reconstruction, which "
-                             "lessens what an object that is cut off does"
-                           : "take fewer `detectors`: as many as see no object in any view");
-}
-
-static void warn_of_inverted(struct ts_diag *diag, struct diag_site *site,
-                             const struct rows_found *found)
-{
-    const double air = (double)found->first / WHOLE, least = (double)found->last / WHOLE;
-    const bool light = air > 0.5 && air < 1.5 && least > -0.1;
-    site->code = "integrals-inverted";
-    ts_diag_warning(diag, site,
-                    "the line integrals are %.2f at the ends of the rows and fall to %.2f in "
-                    "between, in the middle slice: an object has more than air, and these look "
-                    "like %s",
-                    air, least, light ? "transmissions" : "line integrals with the other sign");
-    ts_diag_hint(diag, light ? "`quantity: transmission` of the input, and `minus_log` before the "
-                               "reconstruction"
-                             : "the logarithm of transmissions is taken with a minus; the picture "
-                               "that is reconstructed has the other sign as well");
-}
-
-/* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
-static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
-                          const struct rows_found *found, enum ts_quantity quantity, bool has_air)
-{
-    const double amount = (double)found->amount / WHOLE;
-    if (kind == ROWS_BRIGHT) {
-        site->code = "transmission-bright";
-        ts_diag_warning(diag, site,
-                        "%.0f %% of the middle slice have a transmission above %.3g: the flats "
-                        "were darker than the beam of the views, as of another exposure",
-                        100 * amount, bright);
-    } else if (kind == ROWS_STEP) {
-        site->code = "air-level";
-        ts_diag_warning(
-            diag, site,
-            "the transmission of the air at both ends of the rows becomes %.2f times that of the "
-            "views before from view %lld of the middle slice on: the beam or the exposure changed",
-            amount, (long long)found->first);
-    } else {
-        site->code = "air-level";
-        ts_diag_warning(diag, site,
-                        "the air at both ends of the rows has a transmission of %.2f in the middle "
-                        "slice, and 1 was expected%s: the flats were of another exposure than the "
-                        "views, or the beam changed",
-                        amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
-    }
-    if (has_air)
-        ts_diag_hint(diag, "`air` before it divides by what its `detectors` see: take as many as "
-                           "see no object, or leave it out");
-    else if (quantity == TS_TRANSMISSION)
-        ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, "
-                           "with as many `detectors` as see no object");
-}
-
 /* Returns the source whose views are those of a node's input, if it can leave some out; else NULL.
  * Numbers of views of a source that does so already are others than those of its parameter. */
 static const struct plan_node *find_droppable(const struct ts_plan *plan, int32_t node)
@@ -716,82 +621,6 @@ static void hint_at_views(struct run *run, int32_t node, const struct rows_found
                      end - first == found->amount ? "these" : "these and those between them");
 }
 
-static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
-                          const struct rows_found *found, const struct ts_image *image)
-{
-    const long long amount = found->amount, of = image->axes[1].n, first = found->first,
-                    last = found->last;
-    if (kind == ROWS_REPEATED) {
-        site->code = "frames-repeated";
-        ts_diag_warning(
-            diag, site,
-            "%lld of %lld views have the very %s of the view before them in the middle slice, "
-            "noise included, from view %lld to view %lld: the camera has given a frame again",
-            amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first, last);
-        return;
-    }
-    site->code = "view-blank";
-    if (amount == 1)
-        ts_diag_warning(
-            diag, site,
-            "view %lld of %lld views, counted from 0, shows nothing of the object in the middle "
-            "slice, and those beside it do: it may be a flat, or the object leaves the detector",
-            first, of);
-    else
-        ts_diag_warning(diag, site,
-                        "%lld of %lld views show nothing of the object in the middle slice, and "
-                        "those beside them do, from view %lld to view %lld: they may be flats, or "
-                        "the object leaves the detector",
-                        amount, of, first, last);
-}
-
-static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
-                           const struct rows_found *found)
-{
-    const double first = (double)found->first / WHOLE, second = (double)found->last / WHOLE;
-    switch ((enum view_doubt)found->amount) {
-    case VIEWS_OFF_AXIS:
-        site->code = "center-off";
-        ts_diag_warning(diag, site,
-                        "the rotation axis is on detector pixel %.2f +- %.2f, as the centers of "
-                        "mass of the views of the middle slice and opposite views say, and is "
-                        "taken to be elsewhere: edges come out double",
-                        first, second);
-        ts_diag_hint(diag, "`center: {}` before it finds the axis");
-        return;
-    case VIEWS_MOVED:
-        site->code = "sample-moved";
-        ts_diag_warning(
-            diag, site,
-            "the object moves by %.1f detector pixels at view %.0f of the middle slice, "
-            "as the centers of mass of the views say",
-            second, first);
-        return;
-    case VIEWS_OTHER_ARC:
-        site->code = "angles-contradicted";
-        ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles, which cover %.4g "
-                        "degrees: centers of mass and opposite views fit better if they cover "
-                        "%.4g",
-                        first, second);
-        break;
-    case VIEWS_MILLIRADIANS:
-        site->code = "angles-contradicted";
-        ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles, which cover %.5g "
-                        "degrees: they fit better as milliradians, which are %.4g degrees",
-                        first, second);
-        break;
-    default:
-        site->code = "angles-contradicted";
-        ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles: they fit better if "
-                        "the frames are in the order of their numbers as texts, such as 1, 10, "
-                        "100, 2");
-    }
-    ts_diag_hint(diag, "look at the angles of the scan, their unit and the order of the frames");
-}
-
 /* Warns of what was found in the input of a node. */
 static enum ts_status warn_of_node(struct run *run, int32_t i)
 {
@@ -809,19 +638,10 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         status = run->fleet ? join(&found) : TS_OK;
         if (status != TS_OK || found.amount == 0)
             continue;
-        if (kind == ROWS_CUT_OFF)
-            warn_of_cut_off(run->diag, &site, &found, has_air);
-        else if (kind == ROWS_OBJECT_AS_AIR)
-            warn_of_object_as_air(run->diag, &site, &found);
-        else if (kind == ROWS_DOUBTED)
-            warn_of_doubts(run->diag, &site, &found);
-        else if (kind == ROWS_INVERTED)
-            warn_of_inverted(run->diag, &site, &found);
-        else if (kind == ROWS_REPEATED || kind == ROWS_BLANK) {
-            warn_of_views(run->diag, &site, (enum rows_kind)kind, &found, in);
+        if (!is_bright || (kind != ROWS_AIR && kind != ROWS_STEP))
+            ts_run_rows_warn(run->diag, &site, (enum rows_kind)kind, &found, in, has_air);
+        if (kind == ROWS_REPEATED || kind == ROWS_BLANK)
             hint_at_views(run, i, &found);
-        } else if (!is_bright)
-            warn_of_light(run->diag, &site, (enum rows_kind)kind, &found, in->quantity, has_air);
         is_bright |= kind == ROWS_BRIGHT;
     }
     return status;

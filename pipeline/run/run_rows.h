@@ -22,4 +22,12 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
 /* Warns of what was found in all volumes, on all ranks. */
 enum ts_status ts_run_warn_of_rows(struct run *run);
 
+/* Levels are found in thousandths; a transmission above this is too bright. */
+#define ROWS_WHOLE 1000
+#define ROWS_BRIGHT_FROM 1.3
+/* Warns of what was found in the input `in` of a node, behind a stage with TRAIT_ENDS_ARE_AIR or
+ * not (`has_air`). The function writes the code of `site`. */
+void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
+                      const struct rows_found *found, const struct ts_image *in, bool has_air);
+
 #endif
