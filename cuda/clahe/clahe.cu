@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * clahe on a CUDA device: what both rules share. The CPU's own code finds on the host which tables
- * a row or a column takes, with their weights, and they are copied once a run, so that both devices
- * use the same floats. No kernel stands here: clahe_opencv_stream.cu, clahe_opencv.cu and
- * clahe_skimage.cu have them.
+ * a row or a column uses, and their weights. They are copied once a run, so both devices use the
+ * same floats. The kernels are in clahe_opencv_stream.cu, clahe_opencv.cu and clahe_skimage.cu.
  */
 #include "cuda/clahe/clahe.cuh"
 
-enum { MAX_BATCH = 32768 }; /* a dimension of a grid */
+enum { MAX_BATCH = 32768 }; /* limit of a grid's dimension, rounded down */
 static const size_t batch_bytes = (size_t)128 << 20;
 
 struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context,

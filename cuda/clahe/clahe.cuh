@@ -16,24 +16,25 @@ enum { CLAHE_NO_CLIP = 0x7FFFFFFF };
 
 /* This describes the tiles of one slice. */
 struct clahe_tiles {
-    int ny, nx, tiles_y, tiles_x, height, width; /* height and width are those of a tile */
+    int ny, nx, tiles_y, tiles_x, height, width; /* height and width of a tile, in pixels */
     int values;                                  /* entries of a table */
-    int clip;                                    /* CLAHE_NO_CLIP: none */
-    const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
-    double clip_limit;                           /* of the stage, for tiles with invalid pixels */
-    const uint64_t *valid; /* device: the bits of a masked image; NULL: all pixels are valid */
-    int64_t words;         /* of 64 bits, of a slice */
+    int clip;                                    /* limit of a count, or CLAHE_NO_CLIP */
+    const struct neighbor *near_y, *near_x;      /* on the device: the stage's constants */
+    double clip_limit;                           /* the parameter, for tiles with invalid pixels */
+    const uint64_t *valid; /* on the device: the bits of a masked image; NULL: all pixels are
+                            * valid */
+    int64_t words;         /* 64-bit words of a slice's bits */
 };
 
-/* Describes the tiles, without the neighbors where call is NULL. */
+/* Describes the tiles, without near_y and near_x if call is NULL. */
 struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context,
                                        const struct cuda_call *call);
 
-/* Returns how many slices one round of kernels handles, so that their tables stay a moderate piece
+/* Returns how many slices one round of kernels handles, so that their tables take a moderate part
  * of memory. */
 int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n);
 
-/* Return the scratch of one map() of n slices, and launch it, by each rule. */
+/* For each rule, these return the scratch of one map() of n slices, and launch it. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);
@@ -43,12 +44,12 @@ enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const 
 
 /* ---- between the two kernels of OpenCV's rule ------------------------------------------------ */
 
-/* Returns true where the device and the tiles allow the kernel that keeps its tables on the
+/* Returns true if the device and the tiles allow the kernel that keeps its tables on the
  * multiprocessor. */
 bool ts_cuda_clahe_stream_fits(const struct stage_context *context,
                                const struct clahe_tiles *tiles);
-/* Maps all slices of 8-bit images; of 16-bit images those with low values, and sets wide[z] of the
- * others to 1. */
+/* Maps all slices of 8-bit images. Of 16-bit images it maps those with low values, and sets wide[z]
+ * to 1 for the others. */
 enum ts_status ts_cuda_clahe_stream(const struct stage_context *context,
                                     const struct clahe_tiles *tiles, const struct ts_image *in,
                                     struct ts_image *out, uint32_t *wide,
@@ -56,7 +57,7 @@ enum ts_status ts_cuda_clahe_stream(const struct stage_context *context,
 
 /* ---- on the device --------------------------------------------------------------------------- */
 
-/* Returns the sample that stands for sample i >= 0 of n under the border rule `mirror`. */
+/* Returns the sample that replaces sample i >= 0 of n under the border rule `mirror`. */
 static __device__ inline int clahe_mirror(int i, int n)
 {
     if (i < n)
@@ -72,7 +73,7 @@ static __device__ inline bool clahe_is_valid(const uint64_t *valid, size_t at)
     return valid[at / 64] >> at % 64 & 1;
 }
 
-/* Returns where the counts of a tile with so many valid pixels are cut. */
+/* Returns the limit at which counts are cut in a tile with this many valid pixels. */
 static __device__ inline int clahe_clip(const struct clahe_tiles &tiles, bool opencv,
                                         uint32_t pixels)
 {
@@ -80,8 +81,8 @@ static __device__ inline int clahe_clip(const struct clahe_tiles &tiles, bool op
     return clip < CLAHE_NO_CLIP ? (int)clip : CLAHE_NO_CLIP;
 }
 
-/* Gives a tile without valid pixels its table. `taken` and `tables` are those of its slice, all of
- * them made. */
+/* Gives a tile without valid pixels a table. `taken` and `tables` are those of its slice; all other
+ * tables exist already. */
 template <typename T>
 static __device__ inline void clahe_fill_table(const struct clahe_tiles &tiles,
                                                const uint32_t *taken, int tile, T *tables)
@@ -95,9 +96,8 @@ static __device__ inline void clahe_fill_table(const struct clahe_tiles &tiles,
             from < 0 ? (T)0 : tables[(size_t)from * tiles.values + v];
 }
 
-/* Calls visit(index within the slice, whether this is the sample itself and no mirror image of it)
- * for every sample of the tile. The warps of the block share the rows, and narrow rows share a
- * warp. */
+/* Calls visit(index within the slice, true for the sample itself or false for a mirror image of it)
+ * for every sample of the tile. The warps of the block share the rows; narrow rows share a warp. */
 template <typename VISIT>
 static __device__ inline void clahe_visit_tile(const struct clahe_tiles &tiles, int tile,
                                                const VISIT &visit)

@@ -4,17 +4,17 @@
  * stages/clahe/clahe.c. clahe_opencv_stream.cu takes the slices that it can; the kernel of this
  * file does the others, some slices at a time:
  *
- * A block makes the table of one tile, in windows of WINDOW keys whose counts lie in shared memory;
- * where the tile's pixels span no more than a window they are counted once, else, for each window,
- * once to cut and once to sum. Then, behind a barrier of the grid, a warp maps rows with four
- * lookups a pixel, which the caches serve.
+ * A block makes the table of one tile, in windows of WINDOW keys whose counts are in shared memory.
+ * If the tile's pixels span at most one window they are counted once; else they are counted twice
+ * for each window, to cut and to sum. Then, behind a barrier of the grid, a warp maps rows with
+ * four lookups a pixel, which the caches serve.
  *
  * Masked images come here too: the valid pixels of each tile are counted before its table is made,
  * and behind one more barrier the tiles that have none copy a table.
  *
  * Memory traffic: each pixel is read twice and written once, and 2 bytes are written for each value
- * of a tile that lies in the range of the pixels around it. 512 threads a block, two blocks a
- * multiprocessor where both fit: counting waits for memory, and summing for barriers.
+ * of a tile in the range of the pixels around it. 512 threads a block, two blocks a multiprocessor
+ * if both fit: counting waits for memory, and summing for barriers.
  */
 #include <cooperative_groups.h>
 
@@ -32,16 +32,16 @@ template <typename T> struct wide_job {
     uint32_t *taken;      /* MASKED: the valid pixels of each tile of `batch` slices */
     int64_t n;
     int batch;
-    float scale; /* of a tile without invalid pixels */
+    float scale; /* factor from counts to levels, for a tile without invalid pixels */
 };
 
-/* The counts that are cut off go to all bins evenly (each), the rest of the division to bins 0,
- * step, 2 step, ... */
+/* How the counts that were cut off are distributed: `each` to all bins, and the rest of the
+ * division, `rest`, one by one to bins 0, step, 2 step, ... */
 struct excess {
     uint32_t each, rest, step;
 };
 
-/* Finds the lowest and the highest value of a tile, and of the pixels that its table maps. */
+/* Finds the lowest and the highest value of a tile, and of the pixels that use its table. */
 template <typename T>
 static __device__ void find_range(const struct clahe_tiles &tiles, int tile, const T *slice,
                                   uint32_t range[2])
@@ -86,7 +86,7 @@ static __device__ void count_window(const struct clahe_tiles &tiles, int tile, c
     __syncthreads();
 }
 
-/* Cuts the counts of a window; returns this thread's share of what was cut off. */
+/* Cuts the counts of a window, and returns this thread's share of what was cut off. */
 static __device__ uint32_t cut_window(uint32_t *counts, uint32_t clip)
 {
     uint32_t cut = 0;
@@ -98,7 +98,8 @@ static __device__ uint32_t cut_window(uint32_t *counts, uint32_t clip)
     return cut;
 }
 
-/* A warp sums WINDOW / warps neighboring keys, a lane four at a time. */
+/* Sums the counts of a window up to each key. A warp does WINDOW / warps neighboring keys, a lane
+ * four at a time. */
 template <typename T>
 static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32_t *before,
                                   const struct excess &excess, float scale, uint32_t values,
@@ -133,7 +134,7 @@ static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32
     *before += total;
 }
 
-/* Returns how many pixels of a tile are valid; all threads of the block call it. */
+/* Returns how many pixels of a tile are valid. All threads of the block call it. */
 static __device__ uint32_t count_valid(const struct clahe_tiles &tiles, int tile,
                                        const uint64_t *valid, uint32_t *warp_sums)
 {
@@ -142,8 +143,8 @@ static __device__ uint32_t count_valid(const struct clahe_tiles &tiles, int tile
     return block_sum(n, warp_sums);
 }
 
-/* A table of a masked image has all values, because others may be mapped by it than those around
- * its tile. */
+/* Makes the table of a tile. For a masked image it has all values, because pixels far away may use
+ * it, too. */
 template <typename T, bool MASKED>
 static __device__ void make_table(const struct wide_job<T> &job, int tile, const T *slice,
                                   const uint64_t *valid, uint32_t *taken, T *table)
@@ -187,7 +188,8 @@ static __device__ void make_table(const struct wide_job<T> &job, int tile, const
     }
 }
 
-/* Maps row y of a slice by its tables; `valid` are its bits. The lanes of one warp call it. */
+/* Maps row y of a slice by its tables; `valid` has the slice's bits. The lanes of one warp call
+ * it. */
 template <typename T, bool MASKED>
 static __device__ void map_row(const struct clahe_tiles &tiles, int y, const uint64_t *valid,
                                const T *tables, const T *in, T *out)
@@ -208,7 +210,7 @@ static __device__ void map_row(const struct clahe_tiles &tiles, int y, const uin
     }
 }
 
-/* Lists the next slices to take, from *z on; returns how many. */
+/* Lists the next slices to do, starting at *z, and returns how many. */
 static __device__ int list_slices(const uint32_t *wide, int64_t n, int batch, int64_t *z,
                                   int64_t *list)
 {
@@ -223,6 +225,8 @@ static __device__ int list_slices(const uint32_t *wide, int64_t n, int batch, in
     return listed;
 }
 
+/* Maps the slices of the job, some at a time: the grid makes their tables, waits, and maps their
+ * rows. */
 template <typename T, bool MASKED>
 static __global__ void __launch_bounds__(THREADS, TS_CUDA_BLOCKS(THREADS, BLOCKS_A_PROCESSOR))
     map_wide_slices(struct wide_job<T> job)
@@ -283,8 +287,8 @@ static bool takes_stream(const struct stage_context *context, const struct clahe
     return !context->in.masked && ts_cuda_clahe_stream_fits(context, tiles);
 }
 
-/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one; a
- * masked image has `taken` there instead. */
+/* Behind the tables, the scratch has the entries of `wide`, which mark slices that the other kernel
+ * leaves to this one, or, for a masked image, `taken`. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n)
 {
     const struct clahe_tiles tiles = ts_cuda_clahe_tiles(context, NULL);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCV's rule of clahe in one kernel whose tables never leave the multiprocessor, where a slice's
- * values lie below KEYS x TILE_THREADS (4,096 of u16, all of u8) and a tile has fewer than 65,536
+ * OpenCV's rule of clahe in one kernel whose tables never leave the multiprocessor. It needs slices
+ * with values below KEYS x TILE_THREADS (4,096 for u16, any for u8) and tiles of fewer than 65,536
  * pixels.
  *
- * A region lies between four tile centers. A block goes down a slice, or a part of its regions, one
- * row of regions after the other: it makes the tables of the next row of tiles and maps the pixels
- * between these and the tables before. An entry of shared memory holds both tables' levels of one
- * value (the upper tile's in the low half), so that a pixel costs two lookups, left and right.
- * Counts are 32 bits wide, because the hardware joins equal addresses of a warp only in additions
- * of one. TILE_THREADS threads make one table after the other and wait only for each other; each
- * has KEYS neighboring keys, whose counts stay in registers between the cut and the sums. A slice
- * with a higher value is left to the other kernel, and its entry of `wide` is set.
+ * A region is the rectangle between four tile centers. A block goes down a slice, or a part of its
+ * regions, one row of regions after the other: it makes the tables of the next row of tiles and
+ * maps the pixels between these and the tables before. An entry of shared memory holds both tables'
+ * levels of one value (the upper tile's in the low half), so that a pixel costs two lookups, left
+ * and right. Counts are 32 bits wide, because the hardware joins additions of a warp to equal
+ * addresses only if they add one. TILE_THREADS threads make one table after the other and wait only
+ * for each other; each has KEYS neighboring keys, whose counts stay in registers between the cut
+ * and the sums. A slice with a higher value is left to the other kernel, and its entry of `wide` is
+ * set.
  *
  * Memory traffic: 2 reads a pixel, of which the second-level cache serves one, and a write. One
  * block of 1,024 threads a multiprocessor for 12-bit values in eight tiles across: its tables take
@@ -25,39 +26,39 @@
  * Blocks of clahe_opencv_stream.cu count tiles and make their levels in shared memory with this. */
 
 enum {
-    MOST_TILES = 64, /* along an axis */
+    MOST_TILES = 64, /* most tiles along an axis */
     MAX_THREADS = 1024,
     MAX_WARPS = MAX_THREADS / 32,
     PIXELS = 8,
-    MAP_PIXELS = 4 /* that a thread counts and maps at a time */
+    MAP_PIXELS = 4 /* pixels that a thread counts and maps at a time */
 };
 static const uint32_t two_23 =
-    0x4B000000u; /* bits of 2^23 as a float: | v is 2^23 + v for v < 2^23 */
+    0x4B000000u; /* bits of 2^23 as a float: for v < 2^23, or-ing v gives the float 2^23 + v */
 
 struct stream_job {
     struct clahe_tiles tiles;
     const void *in;
     void *out;
-    uint32_t *wide; /* set for each slice with too high a value; NULL: none can have one */
-    float scale;    /* from counts to levels */
-    float inverse_y, inverse_x; /* 1 / tile */
+    uint32_t *wide; /* set for each slice with too high a value; NULL: there can be none */
+    float scale;    /* factor from counts to levels */
+    float inverse_y, inverse_x; /* 1 / size of a tile */
     int rows, columns;          /* regions of a block along y and x */
     int row_groups, column_groups, tables;
 };
 
-/* A block's part of a slice: regions, tiles along x, and the shared memory. */
+/* The part of a slice that a block does (regions, tiles along x), and its shared memory. */
 struct stream_part {
     int row, row_end, tile, tile_end;
-    int x, x_end; /* pixels of its regions */
+    int x, x_end; /* first pixel of its regions, and the end */
     uint32_t *pairs, *counts;
-    uint32_t address; /* where the pairs begin within shared memory */
-    uint32_t *
-        sums; /* sums of warps: of the cut counts, and above them of the counts that were cut off */
-    int *row_starts; /* first rows of all regions, and the end */
+    uint32_t address; /* address of the pairs within shared memory */
+    uint32_t *sums; /* sums of each warp: of the cut counts in the low half, of the counts that were
+                     * cut off in the high half */
+    int *row_starts; /* the first row of each region, and the end */
 };
 
-/* Returns the position between tile centers in OpenCV's own roundings; the region is its integer
- * part + 1. */
+/* Returns the position between tile centers with OpenCV's own roundings; the number of the region
+ * is its integer part + 1. */
 static __device__ inline float tile_position(int i, float inverse)
 {
     return (float)i * inverse - 0.5f;
@@ -68,7 +69,7 @@ static __device__ inline int region_of(int i, float inverse)
     return (int)floorf(tile_position(i, inverse)) + 1;
 }
 
-/* Returns the first sample of a region, n where there is none. */
+/* Returns the first sample of a region, or n if there is none. */
 static __device__ int region_start(int region, int n, int tile, float inverse)
 {
     int i = min(max(region * tile - tile / 2, 0), n);
@@ -79,7 +80,7 @@ static __device__ int region_start(int region, int n, int tile, float inverse)
     return i;
 }
 
-/* Threads side by side on a row of n units: a power of two. */
+/* Returns how many threads work side by side on a row of n units: a power of two. */
 static __device__ inline int threads_across(int n, int most)
 {
     return n <= 1 ? 1 : min(1 << (32 - __clz(n - 1)), most);
@@ -112,8 +113,8 @@ static __device__ inline struct pixels<T, V> load_pixels(const T *from) {
     return loaded;
 }
 
-/* Returns `base` plus the bytes from a table's start to the entry of pixel i. A mask, and a shift
- * with an addition in one instruction, work it out. */
+/* Returns `base` plus the bytes from a table's start to the entry of pixel i. It takes a mask, and
+ * one instruction that shifts and adds. */
 template <typename T, int V, uint32_t RANGE>
 static __device__ inline uint32_t entry_at(const struct pixels<T, V> &pixels, int i, uint32_t base)
 {
@@ -123,8 +124,8 @@ static __device__ inline uint32_t entry_at(const struct pixels<T, V> &pixels, in
     return base + (shift >= 2 ? key >> (shift - 2) : key << 2);
 }
 
-/* These read and count at an address within shared memory; the compiler's own code would add a base
- * each time. */
+/* These read and count at an address within shared memory; compiled from pointers, each access
+ * would add a base. */
 static __device__ inline uint32_t load_shared(uint32_t address)
 {
     uint32_t value;
@@ -137,14 +138,14 @@ static __device__ inline void count_shared(uint32_t address)
     asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(address) : "memory");
 }
 
-/* Keeps the compiler from computing this sum again wherever it is added to. */
+/* Keeps the compiler from computing this sum again at each use. */
 static __device__ inline uint32_t kept(uint32_t sum)
 {
     asm("" : "+r"(sum));
     return sum;
 }
 
-/* Counts the pixels; returns the bits of their values or'ed, as words. */
+/* Counts the pixels, and returns the bits of all their values or'ed. */
 template <typename T, int V, int RANGE>
 static __device__ inline uint32_t count_pixels(const struct pixels<T, V> &pixels, uint32_t table)
 {
@@ -170,8 +171,8 @@ template <int THREADS> static __device__ inline void group_barrier(void)
                      : "memory");
 }
 
-/* COUNT_THREADS threads count a tile in the table at address `table` of shared memory. Returns the
- * bits of all values or'ed: those that do not fit in the range. */
+/* Counts a tile with COUNT_THREADS threads in the table at address `table` of shared memory.
+ * Returns the bits of all values or'ed, which show whether one is too large. */
 template <typename T, int V, int RANGE, int COUNT_THREADS>
 static __device__ uint32_t count_tile(const struct clahe_tiles &tiles, const T *slice, int tile_row,
                                       int tile, uint32_t table)
@@ -214,10 +215,10 @@ static __device__ inline float reciprocal_of(float value)
     return reciprocal;
 }
 
-/* Single counts go to the keys 0, step, 2 step, ..., `rest` in all. */
+/* Single counts go to the keys 0, step, 2 step, ..., `rest` of them in all. */
 struct singles {
-    float inverse; /* 1 / step, no less; 0: none */
-    uint32_t most; /* bits of 2^23 + rest - 1 */
+    float inverse; /* 1 / step, rounded up; 0: there are no single counts */
+    uint32_t most; /* bits of the float 2^23 + rest - 1 */
 };
 
 /* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is
@@ -234,9 +235,10 @@ static __device__ inline struct singles share_singles(uint32_t rest, uint32_t va
     return singles;
 }
 
-/* Bits of 2^23 + v / step, the singles before key v < 4096 (key 0's own is counted elsewhere):
- * rounded down once from a quotient that is too high by less than 2^-21 of it, and so by less than
- * 1 / step. With 65,536 values there are more singles than 4,096 keys can take. */
+/* Returns the bits of the float 2^23 + v / step: v / step is the number of singles before key v <
+ * 4096 without that of key 0. The sum is rounded down once, from a quotient that is too high by
+ * less than 2^-21 of it, and so by less than 1 / step. With 65,536 values there are more singles
+ * than 4,096 keys can take. */
 template <int KEYS>
 static __device__ inline uint32_t singles_below(const struct singles &singles, float v)
 {
@@ -244,20 +246,20 @@ static __device__ inline uint32_t singles_below(const struct singles &singles, f
     return KEYS == 16 ? bits : min(bits, singles.most);
 }
 
-/* Makes one level. `biased` has the bits of 2^23 plus the counts up to the key. fma(2^23 + n,
- * scale, -2^23 scale) is n * scale rounded once, as the CPU's product is. No level exceeds the
- * last, since no sum exceeds the pixels of a tile. */
+/* Returns one level. `biased` has the bits of the float 2^23 + n, where n is the sum of the counts
+ * up to the key. fma(2^23 + n, scale, -2^23 scale) is n * scale rounded once, as the CPU's product
+ * is. No level exceeds the last, since no sum exceeds the pixels of a tile. */
 static __device__ inline uint32_t level_of(uint32_t biased, float scale, float shift)
 {
     return __float_as_uint(__fmaf_rn(__uint_as_float(biased), scale, shift) + 8388608.0f);
 }
 
-/* The counts of a thread's KEYS keys, in groups of four. Group i of memory is group (i + rotation)
- * of the keys, so that the lanes of a warp reach all banks. */
+/* The counts of a thread's KEYS keys, in groups of four. Group i in memory is group (i + rotation)
+ * of the keys, so that the lanes of a warp use all banks. */
 template <int KEYS> struct thread_keys {
     enum { GROUPS = KEYS / 4 };
     uint32_t counts[GROUPS][4];
-    uint32_t sums[GROUPS];    /* of groups, in their order of memory */
+    uint32_t sums[GROUPS];    /* sums of the groups, in the order of memory */
     uint32_t rotation, first; /* first: the lowest key */
 };
 
@@ -267,9 +269,9 @@ static __device__ inline uint32_t group_key(const struct thread_keys<KEYS> &keys
     return keys.first + (i + keys.rotation) % keys.GROUPS * 4;
 }
 
-/* The levels of a thread's keys take the high halves of the pairs; `below`: cut counts of the keys
- * before them. What was cut off goes to all values evenly, the rest of the division to single
- * ones. */
+/* Writes the levels of a thread's keys to the high halves of the pairs. `below` is the sum of the
+ * cut counts of all lower keys. What was cut off goes to all values evenly, and the rest of the
+ * division to single ones. */
 template <int KEYS>
 static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, uint32_t cut,
                                           uint32_t below, float scale, uint32_t *pairs)
@@ -279,7 +281,7 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
     const struct singles singles = share_singles(rest, values);
     const float shift = scale * -8388608.0f;
     uint32_t all = 0;
-    below += rest > 0 ? 1 : 0; /* that of key 0 */
+    below += rest > 0 ? 1 : 0; /* the single count of key 0 */
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         all += keys.sums[i];
@@ -307,7 +309,7 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
 }
 
 /* TILE_THREADS threads turn the counts of a tile (table `local`) into levels and clear them.
- * `thread` is the index among them; `makes` is false where there is no tile. Call it behind a
+ * `thread` is the index among them; `makes` is false if there is no tile. Call it behind a
  * barrier. */
 template <int KEYS, int TILE_THREADS>
 static __device__ void make_table(const struct stream_job &job, const struct stream_part &part,
@@ -335,7 +337,7 @@ static __device__ void make_table(const struct stream_job &job, const struct str
             keys.counts[i][0] + keys.counts[i][1] + keys.counts[i][2] + keys.counts[i][3];
         sum += keys.sums[i];
     }
-    /* A tile has fewer than 65,536 pixels: one word for both sums. */
+    /* A tile has fewer than 65,536 pixels, so one word has room for both sums. */
     const uint32_t up_to = warp_inclusive_sum(sum | (cut - sum) << 16), lane = threadIdx.x % 32;
     if (lane == 31)
         sums[warp] = up_to;
@@ -370,8 +372,8 @@ static __device__ void prefetch_tiles(const struct clahe_tiles &tiles,
     }
 }
 
-/* The weight of a level L as fma() takes it: fma(2^23 + L, weight, shift) is L * weight rounded
- * once. */
+/* The weight of a level L in the form that fma() takes: fma(2^23 + L, weight, shift) is L * weight
+ * rounded once. */
 struct weight {
     float weight, shift;
 };
@@ -382,8 +384,8 @@ static __device__ inline struct weight weight_of(float weight)
     return made;
 }
 
-/* Mixes the levels of one value in the left and the right tables as OpenCV does, from the SELECTed
- * half of an entry. */
+/* Mixes the levels of one value in the left and the right tables as OpenCV does; SELECT chooses the
+ * half of each entry. */
 template <uint32_t SELECT>
 static __device__ inline float mix(uint32_t left, uint32_t right, const struct weight &a,
                                    const struct weight &b)
@@ -406,9 +408,9 @@ static __device__ inline void store_pixels(T *to, const uint32_t levels[V])
                                            __byte_perm(levels[2], levels[3], 0x0040), 0x5410));
 }
 
-/* Maps V pixels from `y` on down to y_end in steps. ONE: the pixels lie beyond the outer centers,
- * where both levels are those of the last table. No result exceeds the last level by half, because
- * the weights add up to 1 but for a rounding. */
+/* Maps V pixels of each row from y to y_end, in steps. ONE: the pixels are beyond the outer
+ * centers, and both levels come from the last table. No result exceeds the last level by half,
+ * because the weights add up to 1 except for a rounding. */
 template <typename T, int V, int RANGE, bool ONE>
 static __device__ inline void map_columns(const struct stream_job &job, int region, int x,
                                           uint32_t left, uint32_t distance, int y, int y_end,
@@ -478,12 +480,13 @@ static __device__ void map_region_row(const struct stream_job &job, const struct
     }
 }
 
-/* Threads that count a tile: more than make its table where that is small. */
+/* Returns how many threads count a tile: more than make its table, if that is small. */
 static __host__ __device__ constexpr int count_threads(int tile_threads)
 {
     return tile_threads < 128 ? 128 : tile_threads;
 }
 
+/* Makes tables and maps pixels in a block's part of a slice, as the head of this file describes. */
 template <typename T, int V, int KEYS, int TILE_THREADS>
 static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct stream_job job)
 {
@@ -521,10 +524,10 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     for (int i = (int)threadIdx.x; i < together * RANGE; i += (int)blockDim.x)
         part.counts[i] = 0;
     __syncthreads();
-    /* With tiles of any width, groups without a tile come to the barriers of the others, or
-     * racecheck miscounts. */
+    /* With tiles of any width, groups of threads without a tile take part in the barriers of the
+     * others, or else racecheck miscounts. */
     const int idle = V > 1 ? 0 : local;
-    int made = max(part.row - 1, 0) - 1; /* the last row of tiles that has tables */
+    int made = max(part.row - 1, 0) - 1; /* last row of tiles that has tables */
     for (int region = part.row; region < part.row_end; region++) {
         uint32_t high = 0;
         for (; made < min(region, tiles.tiles_y - 1); made++)
@@ -552,7 +555,8 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* Returns true where every group of PIXELS lies in one region and one tile, and in the image. */
+/* Returns true if every group of PIXELS pixels is in one region and one tile, and inside the
+ * image. */
 static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *in,
                        const struct ts_image *out)
 {
@@ -568,11 +572,12 @@ static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *i
     return true;
 }
 
-/* Chooses the threads and tables of a block that the device's shared memory allows; false: none. */
+/* Chooses the threads and tables of a block so that they fit the device's shared memory. Returns
+ * false if none do. */
 static bool choose_block(const struct device_numbers *device, bool bytes, int *threads, int *tables)
 {
-    const int reserved = 1024 /* static */, table_bytes = bytes ? 1024 : 16384,
-              tile_threads = bytes ? 32 : 256;
+    const int reserved = 1024 /* bytes of static shared memory */,
+              table_bytes = bytes ? 1024 : 16384, tile_threads = bytes ? 32 : 256;
     for (*threads = MAX_THREADS; *threads >= 256; *threads /= 2) {
         *tables = (device->block_shared_bytes - reserved) / table_bytes -
                   *threads / count_threads(tile_threads);
@@ -582,8 +587,8 @@ static bool choose_block(const struct device_numbers *device, bool bytes, int *t
     return false;
 }
 
-/* Makes enough blocks for the device: few slices are cut into parts, whose border tables are made
- * twice. */
+/* Makes enough blocks for the device: if slices are few they are cut into parts, whose tables at
+ * the cuts are made twice. */
 static void split_slices(struct stream_job *job, int64_t n, int multiprocessors)
 {
     const int rows = job->tiles.tiles_y + 1, columns = job->tiles.tiles_x + 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * scikit-image's rule of clahe on a CUDA device, with the values of stages/clahe/clahe.c: every
- * operation is in double or float as there.
+ * operation is in double or float as it is there.
  *
  * make_tables: a block makes the table of one tile and leaves the bin of every pixel for the next
- * kernel. Counts lie in shared memory, or, beyond SHARED_BINS bins, in the scratch. interpolate: a
- * thread maps pixels with four lookups each, and the block finds the span of its results. stretch:
- * a thread stretches pixels in place.
+ * kernel. Counts are in shared memory, or in scratch if there are more than SHARED_BINS bins.
+ * interpolate: a thread maps pixels with four lookups each, and the block finds the span of its
+ * results. stretch: a thread stretches pixels in place.
  *
  * A masked image is copied with a valid value in place of invalid ones first, so that the slice's
  * range and all bins are those of valid pixels; the three kernels leave invalid pixels out of
@@ -27,13 +27,14 @@ enum {
     ROWS = 16 /* rows that a block maps */
 };
 
-/* The kernels keep here what they find of a slice; it starts as zero bytes. */
+/* What the kernels find out about a slice; it starts as zero bytes. */
 struct slice_state {
     struct cuda_value_range range;
-    uint32_t not_low, high; /* lowest mixed value, with its bits inverted, and highest one */
+    uint32_t not_low, high; /* the lowest mixed value, with its bits inverted, and the highest
+                             * one */
 };
 
-/* This is struct gray_scale of the CPU. */
+/* The same as struct gray_scale of the CPU. */
 struct gray_scale {
     double low, span, factor, level_low, level_span;
 };
@@ -57,7 +58,7 @@ static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range 
     return scale;
 }
 
-/* EXACT is set for u8 and u16, whose levels are whole numbers. */
+/* EXACT is true for u8 and u16, whose levels are whole numbers. */
 template <bool EXACT>
 static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value,
                                          uint32_t bin_size)
@@ -71,8 +72,8 @@ static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double 
     return (uint32_t)gray / bin_size;
 }
 
-/* Distributes the excess in passes of single counts: each step gives one to every step-th bin that
- * is open, from bin `first` on, until no bin is open. The lanes of one warp call it. */
+/* Distributes the excess in passes: each pass gives one count to every step-th bin below the limit,
+ * from bin `first` on, until no bin is below it. The lanes of one warp call it. */
 static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t excess, int open)
 {
     for (int64_t before = excess + 1; excess > 0 && excess != before;) {
@@ -95,8 +96,8 @@ static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t
     }
 }
 
-/* This is cut_counts() of the CPU, done by one warp: what happens to a bin depends on the others
- * through sums only. */
+/* Does what cut_counts() of the CPU does, with one warp. A bin depends on the others only through
+ * sums. */
 static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit)
 {
     uint32_t cut = 0;
@@ -137,7 +138,7 @@ static __device__ void write_table(const uint32_t *counts, int n, double scale, 
     }
 }
 
-/* The grid has tiles and slices. open_counts has tiles.values counts for each block, where shared
+/* The grid counts tiles and slices. open_counts has tiles.values counts for each block, if shared
  * memory does not hold them. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
@@ -188,7 +189,7 @@ static __global__ void __launch_bounds__(THREADS)
     write_table(counts, n, table_scale, sums, tables + block * n);
 }
 
-/* The grid has tiles and slices. */
+/* The grid counts tiles and slices. */
 static __global__ void __launch_bounds__(THREADS)
     fill_tables(struct clahe_tiles tiles, const uint32_t *taken, uint16_t *tables)
 {
@@ -196,8 +197,8 @@ static __global__ void __launch_bounds__(THREADS)
     clahe_fill_table(tiles, taken + first, (int)blockIdx.x, tables + first * tiles.values);
 }
 
-/* Copies slices with the first valid value of each in place of its invalid ones; 0 where all are.
- * The grid has pixels and slices. */
+/* Copies slices, with invalid pixels replaced by the slice's first valid value, or 0 if it has
+ * none. The grid counts pixels and slices. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     replace_invalid(const T *in, const uint64_t *valid, int64_t words, size_t pixels, T *out)
@@ -221,7 +222,7 @@ static __global__ void __launch_bounds__(THREADS)
         out[i] = clahe_is_valid(valid, i) ? in[i] : value;
 }
 
-/* Widens the slice's span by a block's integers. */
+/* Widens the slice's span by that of a block. */
 static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state *state)
 {
     __shared__ uint32_t span[2];
@@ -243,8 +244,8 @@ static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state
     }
 }
 
-/* The grid has columns, rows and slices. Each of the four products is rounded to float before the
- * sum, whose fraction is dropped. */
+/* The grid counts columns, rows and slices. Each of the four products is rounded to float before
+ * they are added; the fraction of the sum is dropped. */
 static __global__ void __launch_bounds__(THREADS)
     interpolate(struct clahe_tiles tiles, const uint16_t *bins, const uint16_t *tables,
                 char *states, size_t state_stride, float *out)
@@ -281,7 +282,7 @@ static __global__ void __launch_bounds__(THREADS)
     join_span(low, high, (struct slice_state *)(states + blockIdx.z * state_stride));
 }
 
-/* The grid has pixels and slices. `in` is NULL where no value can be NaN, `valid` where none is
+/* The grid counts pixels and slices. `in` is NULL if no value can be NaN, `valid` if none is
  * invalid. */
 static __global__ void __launch_bounds__(THREADS)
     stretch(const float *in, const uint64_t *valid, int64_t words, const char *states,
@@ -302,8 +303,9 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* The scratch holds the states of all slices, those of a masked image with values in place of
- * invalid ones, and then the tables, bins, valid pixels of tiles and open counts of a batch. */
+/* The scratch holds, in order: the states of all slices; for a masked image, its slices with values
+ * in place of invalid pixels; then the tables, bins, numbers of valid pixels and open counts of a
+ * batch. */
 struct parts {
     size_t state_stride, copy_bytes, table_bytes, bin_bytes, taken_bytes, open_bytes;
     int64_t batch;
@@ -342,7 +344,7 @@ struct batch {
     const void *in;
     char *states, *buffer;
     float *out;
-    int64_t n; /* slices */
+    int64_t n; /* number of slices */
 };
 
 static dim3 pixel_grid(size_t pixels, unsigned slices)
@@ -351,7 +353,7 @@ static dim3 pixel_grid(size_t pixels, unsigned slices)
     return dim3((unsigned)(across < MAX_BLOCKS ? across : (int64_t)MAX_BLOCKS), slices);
 }
 
-/* Copies a masked image, and returns the copy. */
+/* Copies a masked image without its invalid values, and returns the copy. */
 static struct ts_image without_invalid(const struct ts_image *in, int64_t n, void *data,
                                        const struct cuda_call *call)
 {
@@ -372,6 +374,7 @@ static struct ts_image without_invalid(const struct ts_image *in, int64_t n, voi
     return copy;
 }
 
+/* Launches the kernels for one batch of slices. */
 static enum ts_status run_batch(const struct stage_context *context, const struct batch *batch,
                                 const struct cuda_call *call)
 {

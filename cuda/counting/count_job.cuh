@@ -14,19 +14,21 @@ extern "C" {
 
 struct count_job {
     const void *data;
-    uint64_t slice_pixels; /* where the volume is counted as one slice: all its pixels */
+    uint64_t slice_pixels; /* pixels of a slice; if the volume is counted as one slice, all its
+                            * pixels */
     int64_t n_slices;
     void *partials;
-    size_t stride; /* bytes between the partials of slices; 0: there is one partial, the volume's */
+    size_t stride; /* bytes between the partials of slices; 0: there is one partial, that of the
+                    * volume */
     size_t bytes;  /* size of a pixel */
     uint32_t bias, n_keys;
-    uint32_t shift, kept2;  /* 16 bits: keys are values without their lowest `shift` bits; the
-                               others, in both halves */
-    uint32_t first2, last2; /* 16 bits: first and last of struct value_groups, in both halves */
+    uint32_t shift, kept2;  /* for 16 bits: keys are values without their lowest `shift` bits; kept2
+                             * is the mask of the other bits, in both halves */
+    uint32_t first2, last2; /* for 16 bits: first and last of struct value_groups, in both halves */
 };
 
-/* Returns the keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later
- * have instructions that clamp them to [first, last]; the others count each key as it is. */
+/* Returns the keys of two 16-bit pixels, in the halves of a word. They are clamped to [first, last]
+ * only on devices of capability 9.0 and later, which have instructions for it. */
 static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
 {
     uint32_t pair = word ^ job.bias * 0x10001;
@@ -43,8 +45,8 @@ static __device__ uint4 vector_keys_of(const struct count_job &job, const uint4 
                       keys_of(job, vector.w));
 }
 
-/* Returns the key of one pixel. Kernels that look for the range of keys first must find the same
- * keys when they count. */
+/* Returns the key of one pixel. Kernels that first look for the range of keys use it in both steps,
+ * so that the keys are the same. */
 static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
 {
     return keys_of(job, value * 0x10001) & 0xFFFF;
@@ -52,7 +54,7 @@ static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-/* Pixels before the first whole vector, the vectors, and pixels after the last. */
+/* A run of pixels: those before the first whole vector, the vectors, and those after the last. */
 template <typename type> struct pixel_span {
     const type *head, *tail;
     const uint4 *vectors;
@@ -94,7 +96,7 @@ static __device__ uint32_t load_pixel(const uint16_t *at)
     return __ldg(at);
 }
 
-/* The vectors that a thread counts next. */
+/* The next vectors that a thread counts. */
 template <int loads> struct vector_ring {
     uint4 next[loads];
 };
@@ -111,7 +113,7 @@ static __device__ void fill_ring(struct vector_ring<loads> &ring,
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* Adds to the partial that several blocks share. */
+/* Adds n to a count of a partial that several blocks share. */
 static __device__ void add_count(const struct count_job &job, int64_t slice, uint32_t key,
                                  int64_t n)
 {
@@ -122,8 +124,8 @@ static __device__ void add_count(const struct count_job &job, int64_t slice, uin
         atomicAdd((unsigned long long *)partial + key, (unsigned long long)n);
 }
 
-/* 32-bit counts of the keys [first, first + n) in shared memory, each in 2^log2_copies copies for
- * the lanes of a warp, so that fewer lanes meet in one counter. */
+/* 32-bit counts of the keys [first, first + n) in shared memory, each in 2^log2_copies copies. The
+ * lanes of a warp use different copies, so that fewer lanes add to the same counter. */
 struct block_table {
     uint32_t *counts;
     uint32_t first, n, log2_copies;
@@ -137,7 +139,7 @@ static __device__ void clear_counts(const struct block_table &table)
     __syncthreads();
 }
 
-/* Keys outside the table are not counted. */
+/* Counts a key n times, unless it is outside the table. */
 static __device__ void count_key(const struct block_table &table, uint32_t key, uint32_t n)
 {
     const uint32_t at = key - table.first;
@@ -148,7 +150,7 @@ static __device__ void count_key(const struct block_table &table, uint32_t key, 
 }
 
 /* Returns the sum of the copies of key first + at. Neighboring threads start at different copies,
- * so that they meet in no bank. */
+ * so that they use different banks. */
 static __device__ uint32_t sum_copies(const struct block_table &table, uint32_t at)
 {
     const uint32_t copies = 1u << table.log2_copies;

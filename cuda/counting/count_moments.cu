@@ -4,10 +4,10 @@
  * and finds the values at the ranks of percentiles.
  *
  * Sums: a block handles two slices, so that a logarithm is read once for two counts; a thread reads
- * every 512th key of both, and then the threads fan in. Memory traffic: 4 bytes read for each key
- * and slice, and 8 for the logarithm, which stays in the second cache. Ranks: one block for each
- * slice, and a thread for a run of neighboring keys. A slice has 256 or 65,536 keys, which 512
- * threads (for ranks 1,024) read in few rounds.
+ * every 512th key of both, and then the sums of the threads are joined in a tree. Memory traffic: 4
+ * bytes read for each key and slice, and 8 for the logarithm, which stays in the second cache.
+ * Ranks: one block for each slice, and a thread for a run of neighboring keys. A slice has 256 or
+ * 65,536 keys, which 512 threads (for ranks 1,024) read in few rounds.
  */
 #include "cuda/counting/count_moments.cuh"
 
@@ -21,7 +21,7 @@ struct count_moments {
     uint64_t keys, squares; /* sums of the keys and of their squares */
     uint64_t n, n_zero, n_negative;
     double logs;
-    uint32_t low, high; /* keys */
+    uint32_t low, high; /* range of keys with a count */
 };
 
 static __device__ void ts_cuda_join(struct count_moments *into, const struct count_moments *from)
@@ -33,12 +33,12 @@ static __device__ void ts_cuda_join(struct count_moments *into, const struct cou
     into->logs += from->logs;
 }
 
-/* The counts are struct cuda_slice_counts of each slice; strides are in bytes. */
+/* Counts are a struct cuda_slice_counts for each slice; strides are in bytes. */
 struct sum_job {
     const char *counts;
     char *out;
     size_t counts_stride, out_stride;
-    int32_t lowest; /* value of key 0 */
+    int32_t lowest; /* the value of key 0 */
     uint32_t n_keys;
 };
 
@@ -168,7 +168,7 @@ void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, stru
     moments->n_zero = from.n_zero;
     moments->n_negative = from.n_negative;
     moments->log_rest = from.logs;
-    /* Values are keys + low. */
+    /* A value is key + low. */
     const __int128 n = (__int128)from.n, keys = (__int128)from.keys, least = (__int128)low;
     ts_moments_of_sums(moments, keys + least * n,
                        (__int128)from.squares + 2 * least * keys + least * least * n);

@@ -16,12 +16,12 @@ extern "C" {
 
 /* Returns the bytes of the moments of one slice. */
 size_t ts_cuda_count_moments_bytes(void);
-/* The logarithms that ts_cuda_count_moments() reads on the device: of the absolute value of every
- * key, 0 for zero. */
+/* Return the bytes of the logarithms that ts_cuda_count_moments() reads on the device, and write
+ * them: that of the absolute value of every key, or 0 for value zero. */
 size_t ts_cuda_count_logs_bytes(enum ts_dtype dtype);
 void ts_cuda_count_logs(enum ts_dtype dtype, double *logs);
-/* Enqueues the moments of slice i to (char *)moments + i * stride. `counts` are n slices' partials
- * of ts_cuda_value_counts(). */
+/* Enqueues the moments of slice i to (char *)moments + i * stride. `counts` are the partials of n
+ * slices from ts_cuda_value_counts(). */
 enum ts_status ts_cuda_count_moments(const struct stage_context *context, enum ts_dtype dtype,
                                      const void *counts, int64_t n, const double *logs,
                                      void *moments, size_t stride, const struct cuda_call *call);
@@ -30,7 +30,8 @@ enum ts_status ts_cuda_count_ends(const struct stage_context *context, enum ts_d
                                   const void *counts, int64_t n, const double *percents,
                                   int n_percentiles, void *ends, size_t stride,
                                   const struct cuda_call *call);
-/* Turns the moments of one slice, copied to the host, into those of the host; adds to *range. */
+/* Turns the moments of one slice, copied to the host, into those of the host, and adds them to
+ * *range. */
 void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, struct moments *moments,
                                    struct value_range *range);
 

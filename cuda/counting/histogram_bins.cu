@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes bins of equal width from counts of single values, so that the bins alone go to the host:
- * the numbers are those that histogram makes of the same counts. A bin is a run of keys, key(value)
- * = value - lowest value of the type, from key(ceil(edge)) to before that of the next edge; edges
- * that are not integers are computed in double as on the host.
+ * Makes bins of equal width from counts of single values, so that only the bins go to the host; the
+ * numbers are those that histogram makes from the same counts. With key(value) = value - lowest
+ * value of the type, a bin is the run of keys from key(ceil(edge)) up to, but without, that of the
+ * next edge; edges that are not integers are computed in double as on the host.
  *
  * 1, 2, 4, ... or 32 lanes sum the keys of a bin, as many as it has keys, so that neighboring lanes
- * read neighboring counts; all threads of the block sum a bin of more than WIDE_KEYS, and what lies
- * outside of the bins. Memory traffic: 4 bytes read for each key between the lowest and the highest
- * of a slice (8 for each key of a volume), mostly from the second cache because the counts are new,
- * and as many written for each bin. 512 threads a block: four blocks fill a multiprocessor, and the
- * device works on about 512 slices at once.
+ * read neighboring counts; all threads of the block sum a bin of more than WIDE_KEYS keys, and the
+ * keys outside of the bins. Memory traffic: 4 bytes read for each key between the lowest and the
+ * highest of a slice (8 for each key of a volume), mostly from the second cache because the counts
+ * are new, and as many written for each bin. 512 threads a block: four blocks fill a
+ * multiprocessor, and the device works on about 512 slices at once.
  */
 #include "cuda/counting/histogram_bins.cuh"
 #include "cuda/device/occupancy.cuh"
@@ -21,13 +21,13 @@ enum {
     BINNING_WARPS = BINNING_THREADS / 32,
     WIDE_KEYS = 1024
 };
-/* A block makes at least so many bins. */
+/* A block makes at least this many bins. */
 enum { LEAST_BINS = 8 };
 
 /* The counts of the keys first + i, with i in [low, high]. */
 template <typename type> struct counted_keys {
     const type *counts;
-    uint32_t first, low, high; /* low > high: there are none */
+    uint32_t first, low, high; /* low > high means that there are none */
 };
 
 template <typename type> struct binning_shared {
@@ -44,7 +44,7 @@ static __device__ type lane_sum(const struct counted_keys<type> &keys, uint32_t 
     type sum = 0;
     begin = max(begin > keys.first ? begin - keys.first : 0, keys.low) + lane;
     end = min(end > keys.first ? end - keys.first : 0, keys.high + 1);
-    /* Counted before the loop, so that its loads need not wait for one another. */
+    /* The number is computed before the loop, so that its loads need not wait for one another. */
     const uint32_t n = begin < end ? (end - begin + lanes - 1) / lanes : 0;
     const type *counts = keys.counts + begin;
 #pragma unroll 8
@@ -53,7 +53,8 @@ static __device__ type lane_sum(const struct counted_keys<type> &keys, uint32_t 
     return sum;
 }
 
-/* Returns the sum over 2^k lanes that stand side by side. All lanes of the warp call it. */
+/* Returns the sum over a group of `lanes` (a power of two) neighboring lanes. All lanes of the warp
+ * call it. */
 template <typename type> static __device__ type join_lanes(type sum, uint32_t lanes)
 {
     for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
@@ -61,7 +62,7 @@ template <typename type> static __device__ type join_lanes(type sum, uint32_t la
     return sum;
 }
 
-/* Returns the sum to all threads. All threads of the block call it. */
+/* Returns the sum in all threads. All threads of the block call it. */
 template <typename type>
 static __device__ type block_sum(const struct counted_keys<type> &keys, uint32_t begin,
                                  uint32_t end, struct binning_shared<type> *shared)
@@ -108,7 +109,7 @@ static __device__ void find_keys(struct counted_keys<uint64_t> &keys,
     keys.high = shared->high;
 }
 
-/* A partial of a slice states which keys it has. */
+/* The partial of a slice says which keys occur. */
 static __device__ void open_keys(const struct binning_job &, const char *counts,
                                  struct counted_keys<uint32_t> &keys,
                                  struct binning_shared<uint32_t> *)
@@ -117,7 +118,7 @@ static __device__ void open_keys(const struct binning_job &, const char *counts,
     keys = {slice->counts, 0, slice->low, slice->high};
 }
 
-/* All other counts are searched, where that matters. */
+/* For other counts, the keys that occur are searched, if that matters. */
 static __device__ void open_keys(const struct binning_job &job, const char *counts,
                                  struct counted_keys<uint64_t> &keys,
                                  struct binning_shared<uint64_t> *shared)
@@ -127,7 +128,7 @@ static __device__ void open_keys(const struct binning_job &job, const char *coun
         find_keys(keys, shared);
 }
 
-/* Returns the bins of ts_bins_init_data(). */
+/* Returns the bins that ts_bins_init_data() makes. */
 static __device__ struct bins bins_between(double low, double high, int64_t n)
 {
     struct bins bins = {low, high, 0, 0, n};
@@ -139,7 +140,7 @@ static __device__ struct bins bins_between(double low, double high, int64_t n)
     return bins;
 }
 
-/* Returns the first key, in groups, whose value is at least `edge`. */
+/* Returns the first key (of a group of values) whose value is at least `edge`. */
 static __device__ uint32_t first_key(const struct binning_job &job, double edge)
 {
     const double key = ceil(edge) - job.lowest;
@@ -149,11 +150,13 @@ static __device__ uint32_t first_key(const struct binning_job &job, double edge)
     return first >> job.log2_group;
 }
 
-/* The bins begin and end at these keys. */
+/* The keys at which bins begin and end. */
 struct key_edges {
     struct bins bins;
-    uint32_t end; /* the last bin is closed: it ends before the first value above high */
-    bool whole;   /* all edges are integers: that of bin i is the value of key first + i * step */
+    uint32_t end; /* end of the last bin, which is closed: the first key with a value above
+                   * `high` */
+    bool whole;   /* true if all edges are integers: edge i is then the value of key first + i *
+                   * step */
     int32_t first, step;
 };
 
@@ -170,7 +173,7 @@ static __device__ struct key_edges edges_of(const struct binning_job &job, const
     return edges;
 }
 
-/* Returns the first key at or above edge i of n + 1 edges. */
+/* Returns the first key at or above edge i of the n + 1 edges. */
 static __device__ uint32_t edge_key(const struct binning_job &job, const struct key_edges &edges,
                                     uint32_t i)
 {
@@ -215,7 +218,7 @@ static __device__ void make_bins(const struct binning_job &job, const struct key
     }
 }
 
-/* Block x works on partial blockIdx.x, whose bins are shared out over gridDim.y blocks. */
+/* Block (x, y) works on partial x and on one of gridDim.y shares of its bins. */
 template <typename type>
 static __global__ void __launch_bounds__(BINNING_THREADS,
                                          TS_CUDA_BLOCKS(BINNING_THREADS, BINNING_BLOCKS))
@@ -241,7 +244,7 @@ static __global__ void __launch_bounds__(BINNING_THREADS,
         if (threadIdx.x == 0) {
             *out = {keys.low, keys.high};
             slots[0] = below;
-            slots[n + 2] = 0; /* not numbers */
+            slots[n + 2] = 0; /* slot of NaN */
         }
     }
     if (blockIdx.y == gridDim.y - 1) {

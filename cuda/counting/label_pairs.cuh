@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that count by label share the row of a label and a cache of counts in shared memory.
- * There are too many pairs of a row and a slot for shared memory, but neighboring pixels often have
- * the same one. So a block keeps about 8,192 counters, each for the first pair that came to its
- * place; a pair that finds its place taken is added to global memory at once. Which pairs are
- * cached depends on who comes first, the sums do not.
+ * Kernels that count by label share two things: the row of a label, and a cache of counts in shared
+ * memory. Shared memory cannot hold all pairs of a row and a slot, but neighboring pixels often
+ * have the same pair. So a block keeps about 8,192 counters, each for the first pair that was
+ * hashed to its place; a pair that finds its place taken is added to global memory at once. Which
+ * pairs are cached depends on the order of threads, but the sums do not.
  */
 #ifndef CUDA_COUNTING_LABEL_PAIRS_CUH
 #define CUDA_COUNTING_LABEL_PAIRS_CUH
@@ -12,7 +12,7 @@
 #include "cuda/device/launch.cuh"
 
 enum { PAIR_PLACES = 8192 - 64, PAIR_FREE = -1 };
-/* Dynamic shared memory of a block that counts pairs. */
+/* Bytes of dynamic shared memory of a block that counts pairs. */
 static const size_t pair_cache_bytes = PAIR_PLACES * 2 * sizeof(uint32_t);
 
 struct pair_cache {
@@ -20,8 +20,8 @@ struct pair_cache {
     uint32_t *counts;
 };
 
-/* Returns the row of pixel i: its label, or n_labels for any that is not in [0, n_labels). A
- * negative label is larger than any other once it is unsigned. */
+/* Returns the row of pixel i: its label, or n_labels if the label is not in [0, n_labels). A
+ * negative label becomes a large unsigned number. */
 static __device__ inline uint32_t ts_cuda_label_row(const void *labels, enum ts_dtype dtype,
                                                     uint64_t i, uint32_t n_labels)
 {

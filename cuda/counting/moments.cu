@@ -5,19 +5,19 @@
  *
  * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST
  * values), 16 values at a time, and the block's threads read side by side; it sums the differences
- * from the mean of the run's first 16 values, and their squares. The runs of a block fan in, and a
- * second kernel joins the blocks' results. fan-in: a thread starts with two single values, 512
- * apart in a tile of 1,024, and everything fans in from there, log2(n) joins deep.
+ * from the mean of the run's first 16 values, and their squares. The runs of a block are joined in
+ * a tree, and a second kernel joins the blocks' results. fan-in: a thread starts with two single
+ * values, 512 apart in a tile of 1,024, and all are joined in a tree of depth log2(n).
  *
  * One pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k,
  * where S is the sum of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) =
- * 17 S for n = 256 and k = 16, and taking n (c - mean)^2 off again loses less than 17 (n + 2) 2^-53
- * < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque (1983), with means as center + offset,
- * so that only their small differences are rounded.
+ * 17 S for n = 256 and k = 16, and subtracting n (c - mean)^2 again loses less than 17 (n + 2)
+ * 2^-53 < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque (1983), with means kept as center
+ * + offset, so that only small differences are rounded.
  *
  * Memory traffic: 4 bytes read a pixel. A value takes about 15 instructions, 4 of them in double.
  * 128 threads a block and 8 blocks a multiprocessor leave 64 registers a thread, which keep the
- * sums and 64 bytes of loads in flight, and while the runs of one block fan in the others read.
+ * sums and 64 bytes of loads in flight, and while one block joins its runs the others read.
  * docs/notes/statistics.md has measurements of other shapes.
  */
 #include "cuda/counting/moments.cuh"
@@ -32,35 +32,37 @@ extern "C" {
 /* ---- moments run -------------------------------------------------------------------------------
  *
  * This computes the moments of one thread's run of values, 16 at a time, and joins the moments of
- * runs. cuda/counting/moments.cu includes it, and states why it is exact enough. */
+ * runs. The head of this file says why it is exact enough. */
 
 enum { GROUP = 16 }; /* values that a thread takes at a time: 4 vectors */
 
 template <typename type>
 using sum_of = typename std::conditional<std::is_same<type, float>::value, double, uint64_t>::type;
 
-/* The sum of floats is a double, that of integers is exact modulo 2^64. The struct has 11 words of
- * 8 bytes: an odd number, so that neighbors in shared memory lie in other banks. */
+/* The sum of floats is a double; that of integers is exact modulo 2^64. The struct has 11 words of
+ * 8 bytes, an odd number, so that neighbors in shared memory are in different banks. */
 template <typename sum_type> struct cuda_moments {
-    double center, offset, deviations; /* mean = center + offset; sum of (v - mean)^2 */
-    double product; /* of the finite values that are not zero, times 2^exponent: in +-[1, 2) */
+    double center, offset, deviations; /* mean = center + offset; deviations is the sum of (v -
+                                        * mean)^2 */
+    double product; /* product of the finite values other than zero is product * 2^exponent;
+                     * |product| is in [1, 2) */
     sum_type sum;
     int64_t exponent;
-    uint64_t n, n_zero, n_nan, n_infinite; /* n: finite */
-    uint32_t low, high;                    /* order keys */
+    uint64_t n, n_zero, n_nan, n_infinite; /* n counts the finite values */
+    uint32_t low, high;                    /* order keys of the lowest and the highest value */
 };
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
 template <typename type> struct run {
     double center, sum, squares, product;
-    uint64_t whole_sum; /* sum of integers, exact */
+    uint64_t whole_sum; /* exact sum of integers */
     int32_t exponent;
     uint32_t n, n_zero, n_nan, n_infinite;
     type low, high;
 };
 
-/* Moves the power of two of *product to the exponent. */
+/* Moves the power of two in *product to *exponent. */
 template <typename count_type>
 static __device__ void normalize(double *product, count_type *exponent)
 {
@@ -69,7 +71,7 @@ static __device__ void normalize(double *product, count_type *exponent)
     *product = __hiloint2double((high & (int)0x800FFFFF) | 0x3FF00000, __double2loint(*product));
 }
 
-/* Returns a finite value, or 1 for zero. */
+/* Returns a finite value, or 1 for zero, to be multiplied. */
 static __device__ double factor(double value, bool is_zero)
 {
     return __hiloint2double(is_zero ? 0x3FF00000 : __double2hiint(value), __double2loint(value));
@@ -105,7 +107,8 @@ template <typename type> static __device__ double center_of(double mean)
     return std::is_same<type, float>::value ? (double)(float)mean : rint(mean);
 }
 
-/* All values are present and finite. Products of four lie between 2^-596 and 2^512. */
+/* Adds values that are all present and finite. Products of four of them are between 2^-596 and
+ * 2^512. */
 template <typename type>
 static __device__ void add_all(struct run<type> *run, const type values[GROUP])
 {
@@ -128,7 +131,7 @@ static __device__ void add_all(struct run<type> *run, const type values[GROUP])
     run->n += GROUP;
 }
 
-/* Value i is there where bit i of `present` is set. */
+/* Adds the values that are present: bit i of `present` is set for value i. */
 template <typename type>
 static __device__ void add_some(struct run<type> *run, const type values[GROUP], unsigned present)
 {
@@ -164,7 +167,8 @@ template <typename type> static __device__ bool all_finite(const type values[GRO
     if constexpr (std::is_same<type, float>::value)
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
-            zero = __fmaf_rn(values[i], 0.0f, zero); /* NaN from the first that is not finite on */
+            zero = __fmaf_rn(values[i], 0.0f, zero); /* becomes NaN at the first value that is not
+                                                      * finite */
     return zero == 0;
 }
 
@@ -189,7 +193,7 @@ static __device__ void end_run(const struct run<type> *run, struct cuda_moments<
     moments->high = run->n ? ts_cuda_order_key(run->high) : 0;
 }
 
-/* The range starts empty: low is above all values, high below. */
+/* The range starts empty: low is above all values, high is below. */
 template <typename type> static __device__ void begin_run(struct run<type> *run)
 {
     *run = {};
@@ -220,8 +224,8 @@ static __device__ void ts_cuda_join(struct cuda_moments<sum_type> *into,
     } else {
         const double apart = from->center - into->center + (from->offset - into->offset);
         const double a = (double)into->n, b = (double)from->n;
-        const double share =
-            into->n == from->n ? 0.5 : b / (a + b); /* most often: a division is slow */
+        const double share = into->n == from->n ? 0.5 : b / (a + b); /* the equal case is common,
+                                                                      * and a division is slow */
         into->offset += apart * share;
         into->deviations += from->deviations + apart * apart * (a * share);
     }
@@ -244,17 +248,17 @@ template <typename sum_type> static __device__ void clear(struct cuda_moments<su
 
 enum {
     THREADS = 128,
-    RUN_MOST = 256, /* values */
+    RUN_MOST = 256, /* most values of a run */
     TILE_THREADS = 512,
-    TILE = 2 * TILE_THREADS /* values or moments that fan in at once */
+    TILE = 2 * TILE_THREADS /* values or moments that are joined in one tree */
 };
 
 /* ---- two-level ------------------------------------------------------------------------------- */
 
-/* The work of one launch: slices of n values, cut into n_parts parts of `part` values each. Part p
- * of slice z goes to out + z * out_stride + p * sizeof(struct cuda_moments). */
+/* The work of one launch: slices of n values, cut into n_parts parts of `part` values each. The
+ * result of part p of slice z goes to out + z * out_stride + p * sizeof(struct cuda_moments). */
 struct moments_job {
-    const void *data; /* the values; or moments, in_stride bytes a slice */
+    const void *data; /* the values; or moments, with in_stride bytes for each slice */
     int64_t n, part, n_parts;
     char *out;
     size_t in_stride, out_stride;
@@ -266,8 +270,8 @@ template <typename type> static __device__ cuda_moments<type> *place(const struc
     return (struct cuda_moments<type> *)(job.out + slice * job.out_stride) + part;
 }
 
-/* Loads the thread's 16 values: four vectors of 4, each followed by those of the other threads of
- * the block. */
+/* Loads the thread's 16 values: four vectors of 4; between them are vectors of the block's other
+ * threads. */
 template <typename type, bool wide>
 static __device__ void load_group(type values[GROUP], const type *at)
 {
@@ -282,7 +286,8 @@ static __device__ void load_group(type values[GROUP], const type *at)
         }
 }
 
-/* Loads a group that the part ends in, after `left` values from `at` on. */
+/* Loads a group of which only `left` values, starting at `at`, belong to the part; returns which
+ * are present. */
 template <typename type>
 static __device__ unsigned load_some(type values[GROUP], const type *at, int64_t left)
 {
@@ -326,8 +331,8 @@ static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job
         *place<sum_type>(job) = moments;
 }
 
-/* A block joins job.part moments of a slice: each thread every THREADS-th, then the threads fan
- * in. */
+/* A block joins job.part moments of a slice: each thread joins every THREADS-th, then the threads
+ * are joined in a tree. */
 template <typename sum_type> static __global__ void join_runs(struct moments_job job)
 {
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
@@ -347,7 +352,7 @@ template <typename sum_type> static __global__ void join_runs(struct moments_job
 
 /* ---- fan-in ---------------------------------------------------------------------------------- */
 
-/* Makes the moments of value i of a slice of n; past its end, those of no value. */
+/* Makes the moments of the single value i of a slice of n values, or of no value past its end. */
 template <typename type, typename sum_type>
 static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i,
                               int64_t n)
@@ -443,7 +448,7 @@ static enum ts_status launch_values(const struct stage_context *context, int64_t
     return ts_cuda_launched(context, "sum_runs");
 }
 
-/* Joins the parts until one is left of each slice. */
+/* Joins the parts until each slice has one. */
 template <typename sum_type>
 static enum ts_status join_parts(const struct stage_context *context, int64_t n_slices,
                                  enum reduction_method method, struct moments_job job,
@@ -495,8 +500,8 @@ enum ts_status ts_cuda_moments(const struct stage_context *context, const struct
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* Returns the number that is `sum` modulo 2^64 and nearest to `nearly`, which is known to 1 part in
- * 10^12. */
+/* Returns the number that equals `sum` modulo 2^64 and is nearest to `nearly`, whose relative error
+ * is at most 10^-12. */
 static __int128 whole_sum(uint64_t sum, double nearly)
 {
     const double period = 18446744073709551616.0;
@@ -517,7 +522,8 @@ void ts_cuda_moments_collect(enum ts_dtype dtype, const void *copied, struct mom
         memcpy(&bits, &from->sum, sizeof bits);
         moments->n = from->n;
         moments->n_zero = from->n_zero;
-        moments->n_negative = from->product < 0; /* its lowest bit */
+        moments->n_negative = from->product < 0; /* only the lowest bit is known, which is what
+                                                  * matters */
         moments->center = from->center;
         moments->offset = from->offset;
         moments->deviations = from->deviations;

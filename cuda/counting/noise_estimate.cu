@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This makes the noise estimate. A thread makes one coefficient after another of a row: it reads 4
- * x 4 pixels, mostly from the first cache, and has from them four second differences in double, the
- * same on every device, and their sum for the coefficient. The block adds the absolute differences
- * up, each thread its own and then by halving, so that the order of the sum depends on the shape
- * alone; a second kernel does the same for the rows of a slice. Coefficients go to scratch memory
- * as floats, NaN where they are 0, and cuda/counting/percentile.cuh finds their median. The image
- * is read once, twice for the median of a volume; a coefficient for every four pixels is written
- * and read again.
+ * x 4 pixels, mostly from the first cache, and computes four second differences in double, the same
+ * on every device; their sum is the coefficient. The block adds up the absolute differences, first
+ * each thread its own and then by halving, so that the order of the sum depends only on the shape;
+ * a second kernel does the same for the rows of a slice. Coefficients go to scratch memory as
+ * floats, NaN if they are 0, and cuda/counting/percentile.cuh finds their median. The image is read
+ * once, twice for the median of a volume; a coefficient for every four pixels is written and read
+ * again.
  *
  * 256 threads a block cover the 512 columns of a common slice at once.
  */
@@ -26,11 +26,11 @@ enum { THREADS = 256, SIDE = 4 };
 
 struct noise_job {
     const void *data;
-    const uint64_t *valid;     /* of a masked image; else NULL */
-    int64_t words;             /* of `valid`, from slice to slice */
-    int ny, nx, rows, columns; /* rows and columns of coefficients */
-    struct noise_sum *sums;    /* of every row of coefficients; NULL: not asked for */
-    float *coefficients;       /* NULL: not asked for */
+    const uint64_t *valid;     /* bits of a masked image; else NULL */
+    int64_t words;             /* words of `valid` from one slice to the next */
+    int ny, nx, rows, columns; /* size of the image; rows and columns of coefficients */
+    struct noise_sum *sums;    /* sums of each row of coefficients; NULL: not wanted */
+    float *coefficients;       /* NULL: not wanted */
 };
 
 /* Adds the sums of all threads to that of thread 0. */
@@ -48,8 +48,8 @@ static __device__ void add_up(struct noise_sum *sum)
     *sum = shared[0];
 }
 
-/* Writes the second differences around the inner 2 x 2 of 4 x 4 pixels, whose first is at (y, x).
- * Invalid pixels count as NaN, which takes no part. */
+/* Writes the second differences around the inner 2 x 2 pixels of 4 x 4, which start at (y, x).
+ * Invalid pixels count as NaN, and NaN is left out. */
 template <typename T>
 static __device__ void differences(const struct noise_job &job, const T *slice,
                                    const uint64_t *valid, int y, int x, double R[2][2])
@@ -110,7 +110,7 @@ static __global__ void __launch_bounds__(THREADS) measure_rows(struct noise_job 
     }
 }
 
-/* Block z adds the rows of slice z up. */
+/* Block z adds up the rows of slice z. */
 static __global__ void __launch_bounds__(THREADS)
     join_rows(struct noise_job job, char *out, size_t stride)
 {
@@ -156,7 +156,7 @@ size_t ts_cuda_noise_bytes(const struct stage_context *context, enum noise_estim
     return sums_bytes(context, estimate) + search;
 }
 
-/* Returns the image with the bits of those pixels that the stage's mask, where it has one, does not
+/* Returns the image with the bits of the pixels that the stage's mask, if there is one, does not
  * leave out. */
 static struct ts_image chosen_of(const struct stage_context *context, const struct ts_image *slices,
                                  void *bits)
@@ -175,8 +175,8 @@ static size_t bits_bytes(const struct stage_context *context, int64_t n)
     return ts_stage_mask(context) >= 0 ? ts_cuda_stride((size_t)n * ts_valid_bytes(&chosen)) : 0;
 }
 
-/* The scratch holds the bits of the chosen pixels, the coefficients, then the sums of rows, then
- * that of the median. */
+/* The scratch holds the bits of the chosen pixels, the coefficients, the sums of rows, and the
+ * scratch of the median. */
 static size_t coefficients_bytes(const struct stage_context *of, enum noise_estimate estimate,
                                  int64_t n)
 {
@@ -254,7 +254,7 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
                          call->stream);
     if (status != TS_OK || !job.coefficients)
         return status;
-    struct ts_image coefficients = of.in; /* those that are left out are NaN */
+    struct ts_image coefficients = of.in; /* pixels that are left out have become NaN */
     coefficients.data = job.coefficients;
     coefficients.axes[0] = slices->axes[0];
     coefficients.z_first = slices->z_first;

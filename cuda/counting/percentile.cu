@@ -5,10 +5,10 @@
  * histogram: writes the upper halves of the keys as 16-bit values and counts those (4 bytes read a
  * value, 2 written and read again; the halves of NaN and infinities belong to no finite value and
  * are left out); then counts the lower halves of the values in the buckets of the ranks, in global
- * memory (4 bytes read). A thread takes every grid-th value; lanes of a warp with the same counter
- * add once. Slice by slice, a block of 1,024 threads finds the ranks in a table of 65,536 counts,
- * 64 for each thread. sort: writes the keys (4 bytes read, 4 written a value), sorts them
- * (cuda/values/radix_sort.cu) and looks the ranks up.
+ * memory (4 bytes read). A thread takes every grid-th value; lanes of a warp that would add to the
+ * same counter add once. For single slices, a block of 1,024 threads finds the ranks in a table of
+ * 65,536 counts, 64 for each thread. sort: writes the keys (4 bytes read, 4 written a value), sorts
+ * them (cuda/values/radix_sort.cu) and looks the ranks up.
  *
  * 256 threads a block: memory is the limit, and any multiple of a warp reaches it.
  */
@@ -20,12 +20,13 @@
 
 enum { THREADS = 256, VALUES_A_THREAD = 16, KEYS = VALUE_COUNTS_KEYS_16 };
 
-/* The pixels and slices that go through the tables or the sort at once are limited, which bounds
+/* The pixels and slices that go through the tables or the sort at once are limited, which limits
  * the scratch. */
 static const int64_t group_pixels = (int64_t)1 << 24;
 enum { GROUP_MOST = 16 };
 
-/* The upper halves of the keys of finite floats: exponents below 255. */
+/* The upper halves of the keys of finite floats are in this range: their exponents are below
+ * 255. */
 enum { FLOAT_LEAST = 0x0080, FLOAT_MOST = 0xFF7F };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -38,7 +39,7 @@ static __global__ void write_upper(const type *values, uint16_t *upper, int64_t 
         upper[i] = (uint16_t)(ts_cuda_order_key(values[i]) >> 16);
 }
 
-/* The keys of values that are not finite come last. */
+/* Writes the keys; values that are not finite get the highest, so that they come last. */
 template <typename type>
 static __global__ void write_keys(const type *values, uint32_t *keys, int64_t n)
 {
@@ -47,13 +48,14 @@ static __global__ void write_keys(const type *values, uint32_t *keys, int64_t n)
         keys[i] = ts_cuda_is_finite(values[i]) ? ts_cuda_order_key(values[i]) : UINT32_MAX;
 }
 
-/* The work on slices of n values each: where the parts of each slice lie, strides in bytes. */
+/* The work on slices of n values each: the addresses of each slice's parts, with strides in
+ * bytes. */
 struct rank_job {
     const double *percents;
     int n_percentiles;
     bool floats;
     int64_t n;
-    const char *counts; /* counts of upper halves: struct cuda_slice_counts */
+    const char *counts; /* counts of the upper halves: struct cuda_slice_counts */
     char *search, *tables, *ends;
     size_t counts_stride, search_stride, tables_stride, ends_stride;
 };
@@ -68,8 +70,8 @@ static __device__ struct percentile_ends *ends_of(const struct rank_job &job, un
     return (struct percentile_ends *)(job.ends + slice * job.ends_stride);
 }
 
-/* Counts the lower halves in the buckets of the search, one search and one set of tables a
- * slice. */
+/* Counts the lower halves of values in the buckets of the search. Each slice has one search and one
+ * set of tables. */
 template <typename type> static __global__ void count_lower(const type *values, struct rank_job job)
 {
     const struct percentile_search *search = search_of(job, blockIdx.y);
@@ -93,7 +95,7 @@ template <typename type> static __global__ void count_lower(const type *values, 
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* Finds in which upper halves the ranks lie, with one block for each slice. */
+/* Finds the buckets (upper halves) of the ranks, with one block for each slice. */
 static __global__ void __launch_bounds__(RANK_THREADS) find_buckets(struct rank_job job)
 {
     const struct cuda_slice_counts *counts =
@@ -131,7 +133,7 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_buckets(struct rank_
     }
 }
 
-/* Finds the key at a rank within its bucket, with one block for each slice (x) and rank (y). */
+/* Finds the key at a rank within its bucket; block (x, y) does slice x and rank y. */
 static __global__ void __launch_bounds__(RANK_THREADS) find_keys(struct rank_job job)
 {
     const struct percentile_search *search = search_of(job, blockIdx.x);
@@ -149,12 +151,13 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_keys(struct rank_job
         ends->keys[blockIdx.y] = (uint32_t)search->upper[bucket] << 16 | key;
 }
 
-/* Looks the keys up among sorted ones, of which those that are not finite come last, with one block
- * for each slice and a thread for each rank. */
+/* Finds the keys at the ranks among sorted keys, in which those of values that are not finite come
+ * last. A block does one slice and a thread one rank. */
 static __global__ void pick_keys(struct rank_job job, const uint32_t *keys)
 {
     struct percentile_ends *ends = ends_of(job, blockIdx.x);
-    uint64_t low = 0, high = (uint64_t)job.n; /* the first that is not finite lies in [low, high] */
+    uint64_t low = 0, high = (uint64_t)job.n; /* the first key that is not finite is in [low,
+                                               * high] */
     keys += blockIdx.x * job.n;
     while (job.floats && low < high) {
         const uint64_t middle = (low + high) / 2;
@@ -200,7 +203,7 @@ static size_t count_scratch_bytes(const struct stage_context *context, bool per_
            ts_cuda_stride(ts_cuda_value_counts_scratch_bytes(context, &halves, per_slice, n));
 }
 
-/* The scratch holds the halves, then that of the counting. */
+/* The scratch holds the halves, then the scratch of the counting. */
 static enum ts_status count_upper(const struct stage_context *context,
                                   const struct ts_image *slices, bool per_slice, void *partials,
                                   void *scratch, const struct cuda_call *call)
@@ -270,7 +273,7 @@ void ts_cuda_percentile_collect(int round, enum ts_dtype dtype, int n_percentile
 
 /* ---- slice by slice -------------------------------------------------------------------------- */
 
-/* Offsets in the scratch of one group of slices, which starts with the halves or the sort's
+/* Offsets in the scratch of one group of slices, which starts with the halves or with the sort's
  * keys. */
 struct ends_layout {
     int64_t slices; /* slices of a group */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ranks of percentiles, as stages/counting/percentile.c defines them, and the keys at ranks,
- * among counts of keys that a block of RANK_THREADS threads looks at in runs of neighbors.
+ * This finds the ranks of percentiles, as stages/counting/percentile.c defines them, and the keys
+ * at ranks, from counts of keys. Each thread of a block of RANK_THREADS takes a run of neighboring
+ * keys.
  */
 #ifndef CUDA_COUNTING_RANKS_CUH
 #define CUDA_COUNTING_RANKS_CUH
@@ -10,7 +11,8 @@
 
 enum { RANK_THREADS = 1024 };
 
-/* Returns the rank of a percentile of n > 0 values, and the next one. */
+/* Returns the rank that belongs to a percentile of n > 0 values, or, if `next`, the rank after
+ * it. */
 static __device__ inline uint64_t ts_cuda_rank(uint64_t n, double percent, bool next)
 {
     const double whole = floor((double)(n - 1) * (percent / 100));
@@ -18,8 +20,8 @@ static __device__ inline uint64_t ts_cuda_rank(uint64_t n, double percent, bool 
     return next && rank + 1 < n ? rank + 1 : rank;
 }
 
-/* A thread's run of keys from `first` on: how many values have these keys, smaller keys, and any
- * key. */
+/* A thread's run of keys, starting at `first`: the number of values with these keys, with smaller
+ * keys, and in all. */
 struct key_run {
     uint32_t first;
     uint64_t sum, before, total;
@@ -38,7 +40,7 @@ static __device__ inline struct key_run ts_cuda_key_run(const COUNT &count, uint
     return run;
 }
 
-/* Returns true where the value at *rank has a key of this run. It then finds the key, and turns
+/* Returns true if the value at *rank has a key of this run. It then finds the key, and turns
  * *rank into the rank among its values. */
 template <typename COUNT>
 static __device__ inline bool ts_cuda_key_at(const COUNT &count, const struct key_run &run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These counts state how often each value of one slice of an 8- or 16-bit image occurs. They are
- * the partial result of a reduction slice by slice.
+ * These counts say how often each value occurs in one slice of an 8- or 16-bit image. They are the
+ * partial result of a reduction slice by slice.
  */
 #ifndef CUDA_COUNTING_SLICE_COUNTS_CUH
 #define CUDA_COUNTING_SLICE_COUNTS_CUH
@@ -11,7 +11,7 @@
 struct cuda_slice_counts {
     uint32_t low, high; /* keys of the lowest and the highest value of the slice */
     uint32_t reserved[2];
-    uint32_t counts[]; /* n_keys, valid within [low, high] only */
+    uint32_t counts[]; /* n_keys counts, valid only in [low, high] */
 };
 
 /* Returns how often the value with this key occurs in the slice. */

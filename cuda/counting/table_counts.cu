@@ -4,23 +4,23 @@
  * end, or left for table_launch.cu to merge.
  *
  * shared: one table; lane-private: a table for every lane of a warp, at table[slot * 32 + lane], so
- * that a lane only touches its own bank. The image is cut into parts of a size for a block each,
- * and a thread takes two 16-byte vectors of pixels at a time. occupancy: one table, and as many
- * blocks as the device holds at once by their threads, registers and tables. The vectors of a block
- * stand in rows of one for each thread, and the next rows are on their way while one is counted.
+ * that a lane only touches its own bank. The image is cut into equal parts, one for each block, and
+ * a thread takes two 16-byte vectors of pixels at a time. occupancy: one table, and as many blocks
+ * as the device holds at once by their threads, registers and tables. The vectors of a block form
+ * rows with one vector for each thread; the next rows are loaded while one is counted.
  *
  * Slots whose table does not fit are counted in passes, each over its share of the slots, and each
  * pass reads the image again. Memory traffic: each pixel is read once for each pass. 512 threads a
- * block, so that several blocks fit on a multiprocessor beside their tables; 1,024 for occupancy,
- * so that half as many tables are added up.
+ * block, so that several blocks fit on a multiprocessor beside their tables; and 1,024 threads for
+ * occupancy, so that half as many tables are added up.
  */
 #include "cuda/counting/table_job.cuh"
 #include "cuda/device/occupancy.cuh"
 
 enum { THREADS = 512, LEAST_PIXELS = 65536, SLOT_PIXELS = 256, BIN_TABLE = 56 << 10 };
-enum { WIDE_THREADS = 1024, WIDE_BLOCKS = 2 }; /* of occupancy */
+enum { WIDE_THREADS = 1024, WIDE_BLOCKS = 2 }; /* of the method occupancy */
 
-/* n_slots counts all slots that there can be. */
+/* n_slots is the number of all slots. */
 static __device__ struct block_table open_table(const struct table_job &job, uint32_t n_slots,
                                                 uint32_t log2_copies)
 {
@@ -45,8 +45,8 @@ static __device__ void add_table(const struct block_table &table, const struct t
     }
 }
 
-/* Bytes are counted by value, in a table of all values, so that a counter's place is a part of the
- * word. */
+/* Counts the bytes of a word by value, in a table of all values, so that the part of the word is
+ * the counter's index. */
 static __device__ void count_bytes(const struct block_table &table, uint32_t word)
 {
     const uint32_t places = 0xFF << 2;
@@ -57,8 +57,8 @@ static __device__ void count_bytes(const struct block_table &table, uint32_t wor
     atomicAdd((uint32_t *)(counts + (word >> 22 & places)), 1u);
 }
 
-/* Adds bytes outside of the window to its ends; the window is the table then. All threads of the
- * block call it. */
+/* Adds the counts of bytes outside of the window to its ends, after which the table is the window.
+ * All threads of the block call it. */
 static __device__ void close_window(struct block_table &table, const struct table_job &job)
 {
     const uint32_t key = threadIdx.x, nearest = min(max(key, job.first), job.last);
@@ -100,7 +100,7 @@ static __device__ void count_vector(const struct block_table &table, const struc
     count_word<type, by_value>(table, rule, vector.w);
 }
 
-/* Opens the table of this pass, and returns false where no slots are left for it. All threads of
+/* Opens the table of this pass, and returns false if no slots are left for it. All threads of
  * the block call it. */
 template <typename type, bool by_value>
 static __device__ bool open_pass(const struct table_job &job, const struct slot_rule &rule,
@@ -115,8 +115,8 @@ static __device__ bool open_pass(const struct table_job &job, const struct slot_
     return true;
 }
 
-/* Counts the pixels beside the vectors, and adds the table to the partial. All threads of the block
- * call it. */
+/* Counts the pixels before and after the vectors, and adds the table to the partial. All threads of
+ * the block call it. */
 template <typename type, bool by_value>
 static __device__ void close_pass(const struct table_job &job, const struct slot_rule &rule,
                                   const struct pixel_span<type> &span, struct block_table &table)
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(WIDE_THREADS, TS_CUDA_BLOCKS(WIDE_THREA
     const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, blockIdx.x, gridDim.x);
     const int rows = sizeof(type) < sizeof(uint32_t)
                          ? 2
-                         : 1; /* two of 32-bit pixels do not fit in the registers */
+                         : 1; /* two vectors of 32-bit pixels do not fit in the registers */
     struct vector_ring<rows> ring;
     struct block_table table;
     if (!open_pass<type, by_value>(job, rule, &table))
@@ -177,8 +177,8 @@ static __global__ void __launch_bounds__(WIDE_THREADS, TS_CUDA_BLOCKS(WIDE_THREA
     close_pass<type, by_value>(job, rule, span, table);
 }
 
-/* Returns the job in as many passes as its tables need, which take so many bytes of shared
- * memory. */
+/* Returns the job with as many passes as its tables need, and sets *bytes to the shared memory that
+ * they take. */
 static struct table_job in_passes(const struct stage_context *context, enum ts_dtype dtype,
                                   const struct table_job *job, size_t *bytes)
 {
@@ -198,8 +198,9 @@ enum ts_status ts_cuda_table_counts_shared(const struct stage_context *context, 
     size_t bytes;
     void (*kernel)(struct table_job);
     const struct table_job passes = in_passes(context, dtype, job, &bytes);
-    /* The image alone decides, a block for each LEAST_PIXELS, as long as blocks have SLOT_PIXELS
-     * for each slot that they add up; but not fewer blocks than there are threads for. */
+    /* The grid depends only on the image, not on the device, up to its minimum: one block for each
+     * LEAST_PIXELS, as long as a block has SLOT_PIXELS pixels for each slot that it adds up; but at
+     * least as many blocks as run at once. */
     const int64_t at_once = ts_cuda_blocks_at_once(context, THREADS);
     const int64_t n_pixels = (int64_t)job->work.slice_pixels * job->work.n_slices;
     const int64_t blocks = ts_cuda_parts(n_pixels, (int64_t)SLOT_PIXELS * job->work.n_keys);
@@ -228,8 +229,8 @@ enum ts_status ts_cuda_table_counts_occupancy(const struct stage_context *contex
                                 bytes, grid.x, call);
 }
 
-/* Only the device knows how many bins there are. The tables leave shared memory for four blocks on
- * a multiprocessor, take the slots in passes, and passes without bins end at once. */
+/* Only the device knows how many bins there are. So the tables leave shared memory for four blocks
+ * on a multiprocessor and take the slots in passes; passes without bins end at once. */
 enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context,
                                       const struct ts_image *slices, const void *bins,
                                       size_t bins_stride, size_t most_bins, void *partials,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The work of one launch that counts into tables of slots: a method of `histogram`
- * (cuda/histogram/histogram_*.cu and table_counts.cu), or the bins of `equalize`; and the slot that
- * a pixel is counted in, the same as the CPU's.
+ * This describes the work of one launch that counts into tables of slots (a method of `histogram`,
+ * cuda/histogram/histogram_*.cu and table_counts.cu, or the bins of `equalize`), and finds the slot
+ * of a pixel, which is the CPU's.
  *
- * Counted by value, slot = key - first, and keys outside of [first, last] count at the nearer end.
- * Counted in bins, slots are those of stages/counting/bins.h, whose edges decide in double; but
- * where single precision puts a value further from an edge than it can err, it has found the bin
- * already, which saves most of the double arithmetic.
+ * If pixels are counted by value, slot = key - first, and keys outside of [first, last] count at
+ * the nearer end. If they are counted in bins, slots are those of stages/counting/bins.h, whose
+ * edges decide in double; but if single precision puts a value further from an edge than its error,
+ * it has found the bin already, which saves most of the double arithmetic.
  */
 #ifndef CUDA_COUNTING_TABLE_JOB_CUH
 #define CUDA_COUNTING_TABLE_JOB_CUH
@@ -22,11 +22,11 @@ extern "C" {
 
 /* ---- bins --------------------------------------------------------------------------------------
  *
- * This finds the slot of a value among bins of equal width on a CUDA device, the same slot as
+ * This finds the slot of a value among bins of equal width on a CUDA device. It is the slot that
  * stages/counting/bins.h finds. */
 
-/* Slot 0 is below, 1 to n are the bins, n + 1 is above, and n + 2 NaN. A multiplication guesses the
- * bin, and comparisons with its edges correct the guess. */
+/* Slot 0 is below the bins, 1 to n are the bins, n + 1 is above, and n + 2 is for NaN. A
+ * multiplication guesses the bin, and comparisons with its edges correct the guess. */
 static __device__ inline int32_t ts_cuda_bin_slot(const struct bins &bins, double value)
 {
     const int32_t n = (int32_t)bins.n;
@@ -42,21 +42,21 @@ static __device__ inline int32_t ts_cuda_bin_slot(const struct bins &bins, doubl
     return slot < n ? slot : n;
 }
 
-/* Partials are uint64_t counts of n_keys slots each, work.stride bytes apart where there is one for
+/* Partials are uint64_t counts of n_keys slots each, work.stride bytes apart if there is one for
  * each slice. */
 struct table_job {
-    struct count_job work; /* n_keys: slots */
-    uint32_t first, last;  /* keys, by value */
+    struct count_job work; /* work.n_keys is the number of slots */
+    uint32_t first, last;  /* keys, if pixels are counted by value */
     struct bins bins;
-    const void *slice_bins; /* on the device, struct bins of each slice, bins_stride bytes apart;
-                               NULL: bins of all */
+    const void *slice_bins; /* on the device: struct bins of each slice, bins_stride bytes apart;
+                             * NULL: `bins` is for all */
     size_t bins_stride;
-    uint64_t rows;    /* rows of a slice (of all slices together, where they share one partial) */
-    uint32_t columns; /* pixels of a row */
+    uint64_t rows;        /* rows of a slice (of all slices together, if they share one partial) */
+    uint32_t columns;     /* pixels of a row */
     uint32_t pass_slots;  /* slots that one pass counts; blockIdx.z is the pass */
-    uint32_t log2_copies; /* copies of the table of method shared, for the lanes of a warp */
-    size_t most_bytes;    /* limit of that table; 0: as many as a block may have */
-    /* Scratch where blocks (or their warps) leave their tables, [slice][table][slot]; NULL: they
+    uint32_t log2_copies; /* copies of the table in the method shared, for the lanes of a warp */
+    size_t most_bytes;    /* limit of that table's bytes; 0: as many as a block may have */
+    /* Scratch in which blocks (or their warps) leave their tables, [slice][table][slot]; NULL: they
      * add them to the partials at once. */
     uint32_t *tables;
     size_t tables_bytes;
@@ -68,15 +68,15 @@ struct table_job {
 
 /* ---- on the device --------------------------------------------------------------------------- */
 
-/* Threads find slots by this rule. */
+/* The rule by which threads find slots. */
 struct slot_rule {
     uint32_t bias, first, last;
     float low, per_value, n,
-        margin;              /* margin: how far (value - low) * per_value may be off, in bins */
+        margin;              /* margin: how far (value - low) * per_value may be wrong, in bins */
     const struct bins *bins; /* in shared memory */
 };
 
-/* All threads of the block call it. */
+/* Returns the rule for a slice. All threads of the block call it. */
 template <bool by_value>
 static __device__ struct slot_rule open_rule(const struct table_job &job, int64_t slice)
 {
@@ -93,8 +93,8 @@ static __device__ struct slot_rule open_rule(const struct table_job &job, int64_
     rule.low = (float)bins.low;
     rule.per_value = (float)bins.per_value;
     rule.n = (float)bins.n;
-    /* Four roundings of numbers up to low, high and n in size; and single precision must reach as
-     * far at all. */
+    /* The error is that of four roundings of numbers up to low, high and n in size; and the numbers
+     * must be in the range of single precision. */
     const bool ordinary = bins.per_value > 1e-30 && bins.per_value < 1e30 && fabs(bins.low) < 1e30;
     const double error =
         (fabs(bins.low) * bins.per_value + (double)bins.n) * 0x1p-20 + 0x1p-148 * bins.per_value;
@@ -134,7 +134,7 @@ template <typename type> static __device__ type pixel_of(uint32_t word, uint32_t
     return pixel;
 }
 
-/* Adds to slot `slot` of the partial of this slice. */
+/* Adds n to slot `slot` of the partial of this slice. */
 static __device__ void add_slot(const struct table_job &job, int64_t slice, uint32_t slot,
                                 uint64_t n)
 {
@@ -142,7 +142,7 @@ static __device__ void add_slot(const struct table_job &job, int64_t slice, uint
     atomicAdd((unsigned long long *)partial + slot, (unsigned long long)n);
 }
 
-/* Returns table `table` of the `n_tables` that are left for the slice. */
+/* Returns table number `table` of the `n_tables` that are left for the slice. */
 static __device__ uint32_t *left_table(const struct table_job &job, int64_t slice, uint32_t table,
                                        uint32_t n_tables)
 {
@@ -164,7 +164,8 @@ static __device__ uint32_t *left_table(const struct table_job &job, int64_t slic
         MACRO(float, false);                                                                       \
     }
 
-/* Counters of a table in shared memory, beside what open_rule() takes there. */
+/* Returns how many counters of a table fit in shared memory, beside what open_rule() takes
+ * there. */
 static inline uint32_t ts_cuda_most_counters(const struct stage_context *context)
 {
     return (uint32_t)(context->device->block_shared_bytes -
@@ -172,36 +173,37 @@ static inline uint32_t ts_cuda_most_counters(const struct stage_context *context
            (uint32_t)sizeof(uint32_t);
 }
 
-/* Counts the pixels of a job into its partials, which are added to. The job has at most 2^31 pixels
- * a slice. */
+/* Counts the pixels of a job and adds the counts to its partials. The job has at most 2^31 pixels a
+ * slice. */
 typedef enum ts_status ts_cuda_table_counter(const struct stage_context *context,
                                              enum ts_dtype dtype, const struct table_job *job,
                                              const struct cuda_call *call);
 ts_cuda_table_counter ts_cuda_table_counts_shared,
-    ts_cuda_table_counts_occupancy; /* table_counts.cu */
+    ts_cuda_table_counts_occupancy; /* in table_counts.cu */
 
-/* Calls `count` for pieces of the slices that 32-bit counts and a grid hold, of at most
+/* Calls `count` for pieces of the slices that fit 32-bit counts and a grid, of at most
  * `most_slices` slices each. The job describes the whole: its partials, bins and labels. */
 enum ts_status ts_cuda_table_pieces(const struct stage_context *context,
                                     const struct ts_image *slices, struct table_job job,
                                     bool per_slice, int64_t most_slices,
                                     ts_cuda_table_counter *count, const struct cuda_call *call);
-/* The bins (most_bins at most) of 32-bit values, counted with one table a block: adds the slices to
- * the slots of *partials, in the bins at device address `bins`; or, per_slice, slice i to the slots
- * i * stride bytes further, in the bins i * bins_stride bytes further. */
+/* Counts 32-bit values in bins (at most most_bins), with one table a block, and adds the counts to
+ * the slots of *partials. The bins are at the device address `bins`. With per_slice, slice i has
+ * the slots i * stride bytes further and the bins i * bins_stride bytes further. */
 enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context,
                                       const struct ts_image *slices, const void *bins,
                                       size_t bins_stride, size_t most_bins, void *partials,
                                       bool per_slice, size_t stride, const struct cuda_call *call);
 
-/* A test compiles a method of histogram for itself, with tags that run over sooner, and calls these
+/* A test compiles a method of histogram for itself, with tags that overflow sooner, and calls these
  * from outside the library. */
 #pragma GCC visibility push(default)
-/* Slots of one pass, where `copies` tables of them fit in n_counters: all, or equal shares. */
+/* Returns the slots of one pass, so that `copies` tables of them fit in n_counters: all slots, or
+ * equal shares. */
 uint32_t ts_cuda_pass_slots(uint32_t n_slots, uint32_t n_counters, uint32_t copies);
-/* The grid of a job whose pass_slots are set: blocks of a slice, slices, passes. The device holds
- * `at_once` blocks; each should have at least `least` pixels, and leaves `tables` tables where the
- * job has scratch for them. */
+/* Returns the grid of a job whose pass_slots are set: blocks of a slice, slices, passes. The device
+ * holds `at_once` blocks; each should have at least `least` pixels, and leaves `tables` tables if
+ * the job has scratch for them. */
 dim3 ts_cuda_table_grid(const struct table_job *job, int64_t at_once, int64_t least,
                         unsigned tables);
 /* Merges the n_tables tables that were left for each slice, and adds them to the partials. */
@@ -209,16 +211,17 @@ enum ts_status ts_cuda_table_merge(const struct stage_context *context, const st
                                    unsigned n_tables, const struct cuda_call *call);
 #pragma GCC visibility pop
 
-/* Reserves `bytes` of dynamic shared memory for blocks of the kernel. Both functions stand here
- * because a test's kernel must be known to the test's own code. */
+/* Reserves `bytes` of dynamic shared memory for blocks of the kernel. This and the next function
+ * are inline because a test's kernel is only known to the test's own code. */
 static inline enum ts_status ts_cuda_table_reserve(const struct stage_context *context,
                                                    void (*kernel)(struct table_job), size_t bytes)
 {
-    const size_t small = 48 << 10; /* needs no reservation */
+    const size_t small = 48 << 10; /* up to this size no reservation is needed */
     return bytes > small ? ts_cuda_shared(context, (const void *)kernel, bytes) : TS_OK;
 }
 
-/* Returns how many such blocks the device holds at once, by their threads, registers and tables. */
+/* Returns how many such blocks the device holds at once, as limited by their threads, registers and
+ * tables. */
 static inline int64_t ts_cuda_table_blocks(const struct stage_context *context,
                                            void (*kernel)(struct table_job), int threads,
                                            size_t bytes)

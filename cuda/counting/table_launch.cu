@@ -14,10 +14,10 @@
 
 enum { THREADS = 256, RUN = 16, MOST_GRID_SLICES = 65535 };
 
-/* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
+/* A launch counts at most this many pixels of a partial, so that 32-bit counts suffice. */
 static const uint64_t most_pixels = UINT64_C(1) << 31;
 
-/* The grid has slots, runs of tables, slices. The first n of n_tables tables are added. */
+/* The grid counts slots, runs of tables, and slices. The first n of n_tables tables are added. */
 static __global__ void add_tables(struct table_job job, uint32_t n_tables, uint32_t n)
 {
     const uint32_t slot = blockIdx.x * THREADS + threadIdx.x, end = min((blockIdx.y + 1) * RUN, n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by
- * slice: chooses the kernel and how blocks share the pixels. What a thread computes, the memory
- * traffic and the sizes of blocks are said with the kernels, those of 16-bit values in
- * value_counts_16.cuh.
+ * slice. This file chooses the kernel and how blocks share the pixels. The kernels (for 16-bit
+ * values in value_counts_16.cuh) say what a thread computes, the memory traffic and the sizes of
+ * blocks.
  */
 #include "cuda/counting/value_counts.cuh"
 
@@ -66,7 +66,7 @@ static __device__ void count_bytes(const struct pixel_span<uint8_t> &span,
 }
 
 /* Returns the sum of the lanes' counts of a key, and clears them for the next slice. Threads start
- * at different lanes, so that they meet in no bank. */
+ * at different lanes, so that they use different banks. */
 static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
 {
     uint32_t sum = 0;
@@ -78,8 +78,8 @@ static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
     return sum;
 }
 
-/* With `own` one block counts whole slices and overwrites their partials. Else several blocks share
- * a slice (or the volume, which is one long slice) and add to its cleared partial. */
+/* If `own`, one block counts whole slices and overwrites their partials. Else several blocks share
+ * a slice (or the volume as one long slice) and add to its cleared partial. */
 template <bool own>
 static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THREADS, BYTES_BLOCKS))
     count_8(struct count_job job)
@@ -128,14 +128,14 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
 
 /* ---- value counts passes -----------------------------------------------------------------------
  *
- * counts[value xor bias] += 1 over the pixels of 16-bit images, where a block cannot have the
+ * counts[value xor bias] += 1 over the pixels of 16-bit images, if a block cannot have the
  * shared memory that value_counts_16.cuh wants (compute capabilities 7.5, 8.6 and 8.9: 64 or 99
  * KiB).
  *
  * A block first finds the lowest and the highest key of its part of a slice. Then it counts those
- * keys in passes, each over as many neighboring keys as its table holds: one where the values use
- * up to 12 bits or so, as CT does, at most 5 with 64 KiB and values of all 16 bits. Where the keys
- * need half the table or less it holds copies, for different lanes, so that fewer of them meet in a
+ * keys in passes, each over as many neighboring keys as its table holds: one pass if the values use
+ * up to about 12 bits, as CT does, at most 5 with 64 KiB and values of all 16 bits. If the keys
+ * need at most half of the table it holds copies for different lanes, so that fewer add to one
  * counter.
  *
  * A thread adds the 8 pixels of a vector at a time, in one add where all are the same. Memory
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
  * cache. A block has 1,024 threads and all the shared memory that it may have, because a larger
  * table takes fewer passes. */
 
-/* PASS_RESERVED bytes of shared memory are not the table's. */
+/* PASS_RESERVED bytes of shared memory are not part of the table. */
 enum { PASS_THREADS = 1024, PASS_RESERVED = 256, PASS_MOST_LOG2_COPIES = 5 };
 
 static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct count_job &job,
@@ -154,8 +154,8 @@ static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct co
     *high = max(*high, max(a, b));
 }
 
-/* Finds the lowest and the highest key of the span; low > high where it is empty. All threads of
- * the block call it. */
+/* Finds the lowest and the highest key of the span; low > high if it is empty. All threads of the
+ * block call it. */
 static __device__ void find_pass_range(const struct count_job &job,
                                        const struct pixel_span<uint16_t> &span, uint32_t range[2])
 {
@@ -230,8 +230,8 @@ static __device__ void count_pass(const struct count_job &job, int64_t slice,
     __syncthreads();
 }
 
-/* gridDim.x blocks share a slice of less than 2^32 pixels a block, and add to its cleared
- * partial. */
+/* gridDim.x blocks share a slice, of which each block counts fewer than 2^32 pixels, and add to its
+ * cleared partial. */
 static __global__ void __launch_bounds__(PASS_THREADS)
     count_16_passes(struct count_job job, uint32_t n_counters)
 {
@@ -256,8 +256,8 @@ static __global__ void __launch_bounds__(PASS_THREADS)
 
 enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 8192, LEAST_BYTES = 131072 };
 
-/* Finds the lowest and highest key with a count, with one block for each slice. A thread looks at 4
- * keys at a time. */
+/* Finds the lowest and the highest key with a count, with one block for each slice. A thread looks
+ * at 4 keys at a time. */
 static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys)
 {
     struct cuda_slice_counts *slice =
@@ -299,8 +299,8 @@ size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
     return ts_cuda_group_counts_bytes(dtype, 0, per_slice);
 }
 
-/* Returns the scratch of count_16_volume: the tables of the blocks, and for each block whether it
- * left one. */
+/* Returns the scratch of count_16_volume: the tables of the blocks, and a flag for each block that
+ * says whether it left one. */
 static size_t tables_bytes(const struct stage_context *context)
 {
     const size_t blocks = (size_t)context->device->multiprocessors;
@@ -309,7 +309,7 @@ static size_t tables_bytes(const struct stage_context *context)
 
 static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) * PACKED_WORDS;
 
-/* Returns true where blocks can have the table that 16-bit values take. */
+/* Returns true if blocks can have the table that 16-bit values take. */
 static bool fits_wide(const struct stage_context *context)
 {
     return context->device->block_shared_bytes >= (int)wide_bytes;
@@ -326,7 +326,8 @@ size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context,
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* Blocks that share one slice: as many as the device holds at once, each with enough to do. */
+/* Returns how many blocks share one slice: as many as the device holds at once, if each has enough
+ * to do. */
 static uint32_t parts_of(const struct count_job &job, int64_t at_once, uint64_t least_pixels)
 {
     const int64_t free = at_once / job.n_slices,
@@ -343,7 +344,7 @@ static unsigned grid_slices(const struct count_job &job)
 static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job,
                                bool own, cudaStream_t stream)
 {
-    /* Four times as many blocks as the device holds even out what some of them wait. */
+    /* Four times as many blocks as the device holds balance the waiting of some of them. */
     const int64_t wanted = (int64_t)context->device->multiprocessors * BYTES_BLOCKS * 4;
     const dim3 grid(own ? 1 : parts_of(job, wanted, LEAST_BYTES), grid_slices(job));
     if (own)
@@ -437,7 +438,7 @@ static enum ts_status launch(const struct stage_context *context, const struct c
 static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
                                    const struct cuda_call *call)
 {
-    /* The volume is one long slice, cut into pieces of which a block counts far less than 2^32
+    /* The volume is one long slice, cut into pieces so that a block counts far less than 2^32
      * pixels. */
     const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices;
     const uint64_t most = (uint64_t)context->device->multiprocessors << 30;

@@ -22,7 +22,7 @@ extern "C" {
 
 /* 16-bit values may be counted in groups of 2^log2_group neighboring keys (0: each value by
  * itself), for bins that hold whole groups: partials then have n_keys >> log2_group counts. Keys
- * outside of [first, last] may be counted as the nearer of the two where that is faster, for bins
+ * outside of [first, last] may be counted as the nearer of the two if that is faster, for bins
  * that hold all of them. */
 struct value_groups {
     uint32_t log2_group, first, last;
@@ -31,12 +31,12 @@ struct value_groups {
 /* Returns the bytes of one partial. */
 size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool per_slice);
 size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice);
-/* Returns the scratch of one call on n slices of the image, whose dtype and slice shape alone
- * matter. */
+/* Returns the bytes of scratch of one call on n slices of the image, of which only the dtype and
+ * the slice shape matter. */
 size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context,
                                           const struct ts_image *image, bool per_slice, int64_t n);
 /* Enqueues the counting of `slices` (data on the device, dtype u8, i8, u16 or i16) into the
- * volume's partial or into one partial a slice. Uses call->stream and call->scratch. */
+ * volume's partial or into one partial for each slice. It uses call->stream and call->scratch. */
 enum ts_status ts_cuda_value_counts(const struct stage_context *context,
                                     const struct ts_image *slices, bool per_slice, void *partials,
                                     const struct cuda_call *call);
@@ -44,11 +44,11 @@ enum ts_status ts_cuda_group_counts(const struct stage_context *context,
                                     const struct ts_image *slices,
                                     const struct value_groups *groups, bool per_slice,
                                     void *partials, const struct cuda_call *call);
-/* Turns a partial copied to the host into the flushed counts of the host
+/* Turns a partial that was copied to the host into the flushed counts of the host
  * (ts_value_counts_bytes(dtype) bytes). */
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial,
                                   struct value_counts *counts);
-/* Does the same for n counts of the keys from `first` on. */
+/* Does the same for n counts of the keys that start with `first`. */
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first,
                                 uint32_t n, struct value_counts *counts);
 

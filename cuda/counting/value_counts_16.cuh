@@ -4,15 +4,14 @@
  * the 65,536 keys.
  *
  * Tables of all keys would be too large for shared memory, or too slow, and few of the keys occur.
- * So a block first looks at some thousand pixels spread over its slice. If they lie close together
+ * So a block first looks at some thousand pixels spread over its slice. If they are close together
  * its table is a window around them, else 16-bit counts of all keys (value_counts_16_table.cuh).
  * Rare keys outside of the window and rare carries go to a list, or to the shared partial at once.
- * Where that was the wrong guess the pixels are counted again, with all keys and an eye on every
- * carry.
+ * If the guess was wrong the pixels are counted again, with all keys, and every carry is noted.
  *
- * A thread adds the 8 pixels of a vector at a time (one add of 4 or more where the vector holds one
- * value or two in turns), with the next two to four vectors in flight. Memory traffic: 2 bytes read
- * a pixel.
+ * A thread adds the 8 pixels of a vector at a time (one add of 4 or more if the vector holds one
+ * value, or two alternating ones), with the next two to four vectors in flight. Memory traffic: 2
+ * bytes read a pixel.
  *
  * count_16_windows: one block for each slice, of 512 threads and 40 KiB, so that four fit on a
  * multiprocessor: while one looks, waits or writes the others count. It leaves slices that need
@@ -38,20 +37,21 @@ enum {
     LOG2_WINDOW_TABLE = 13,
     LOG2_NARROWEST = 10
 };
-/* Each sample of a slice costs 32 bytes read from memory, which are read again when they are
+/* Each sample of a slice is a read of 32 bytes from memory, which are read again when they are
  * counted. */
 enum { WINDOW_SAMPLES = 128 };
 enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
-/* So few pixels use a small table: clearing and summing a large one would take longer than counting
- * them. */
+/* Up to FEW_PIXELS pixels use a small table: clearing and summing a large one would take longer
+ * than counting them. */
 enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
-/* A slice that one block owns has at most this many pixels: then its carries fit into the list. */
+/* A slice that one block counts alone has at most this many pixels, so that its carries fit into
+ * the list. */
 static const uint64_t words_own_pixels = UINT64_C(1) << 26;
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* Returns which vector of the span this thread samples: one in its own part, and not the same
- * column in every row. n_vectors or more: none. */
+/* Returns the vector of the span that this thread samples: one in its own part, in different
+ * columns for different rows. n_vectors or more: none. */
 static __device__ uint32_t sample_at(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
 {
     const uint32_t share = span.n_vectors / n_samples, jitter = (threadIdx.x * 2654435761u) >> 8;
@@ -92,8 +92,8 @@ static __device__ void sample_range(const struct count_job &job, struct words_sh
     widen_range(&shared->sampled_low, &shared->sampled_high, low, high);
 }
 
-/* Chooses the narrowest window that holds the sample and centers it on the sample. If the sample is
- * empty or too wide for that, the table takes all keys, packed. */
+/* Chooses the narrowest window that holds the sample, and centers it on the sample. If the sample
+ * is empty or too wide for a window, the table takes all keys, packed. */
 static __device__ void choose_form(struct words_counter &counter, uint32_t low, uint32_t high)
 {
     const uint32_t span = high + 1 - low, n_keys = counter.job.n_keys;
@@ -160,11 +160,11 @@ static __device__ void count_ends(const struct words_counter &counter,
         count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
 }
 
-/* The table holds a window or packed counts (value_counts_16_table.cuh). FORM_WHOLE is a window
- * that is all keys. */
+/* The table holds a window or packed counts (value_counts_16_table.cuh). FORM_WHOLE is a window of
+ * all keys. */
 enum table_form { FORM_WINDOW, FORM_WHOLE, FORM_PACKED };
 
-/* The vectors that come `loads` later, in this span or in the following one. */
+/* Where the vectors come from that are `loads` later, in this span or in the following one. */
 struct ring_source {
     const uint4 *from;
     uint32_t next, end;
@@ -178,8 +178,9 @@ static __device__ void reload(struct vector_ring<loads> &ring, const struct ring
         ring.next[load] = load_vector(source.from + load * threads);
 }
 
-/* Counts the span, whose first vectors are in the ring, and leaves the first of `following` there.
- * at_once: all loads of a round come before its adds; else each load comes before its own adds. */
+/* Counts the span, whose first vectors are in the ring, and leaves the first vectors of `following`
+ * there. at_once: all loads of a round come before its adds; else each load comes before its own
+ * adds. */
 template <enum note_place place, enum table_form form, bool at_once, int loads, int threads>
 static __device__ void
 count_span(const struct words_counter &counter, const struct pixel_span<uint16_t> &span,
@@ -214,7 +215,8 @@ count_span(const struct words_counter &counter, const struct pixel_span<uint16_t
     }
 }
 
-/* Counts the span again, with all keys and every carry noted, into a table that it clears first. */
+/* Counts the span again, with all keys and with every carry noted, into a table that it clears
+ * first. */
 template <enum note_place place>
 static __device__ void count_again(struct words_counter &counter,
                                    const struct pixel_span<uint16_t> &span)
@@ -233,7 +235,7 @@ static __device__ void count_again(struct words_counter &counter,
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Marks the slice by low > high, which leaves it to count_16_packed. */
+/* Marks the slice by low > high, so that count_16_packed counts it. */
 static __device__ void leave_slice(const struct words_counter &counter)
 {
     if (threadIdx.x == 0) {
@@ -242,7 +244,7 @@ static __device__ void leave_slice(const struct words_counter &counter)
     }
 }
 
-/* With `whole` the table holds all keys, and no slice is left. */
+/* With `whole` the table holds all keys, and no slice is left over. */
 template <bool whole>
 static __global__ void __launch_bounds__(WINDOW_THREADS,
                                          TS_CUDA_BLOCKS(WINDOW_THREADS, WINDOW_BLOCKS))
@@ -279,7 +281,7 @@ static __global__ void __launch_bounds__(WINDOW_THREADS,
         write_slice(counter, 0);
 }
 
-/* Returns the first slice from `slice` on, among those of this block, that was left. */
+/* Returns the first slice from `slice` on, among those of this block, that was left over. */
 static __device__ int64_t next_left(const struct count_job &job, int64_t slice)
 {
     for (; slice < job.n_slices; slice += gridDim.x) {
@@ -327,7 +329,7 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
     }
 }
 
-/* Counts the block's share of the slice into a cleared table; outliers and what carried go to the
+/* Counts the block's share of the slice into a cleared table; outliers and carries go to the
  * partial. */
 static __device__ void count_share(struct words_counter &counter)
 {
@@ -383,18 +385,18 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_shared(struct
  * read a pixel.
  *
  * Counts of a window are few, and are added to the volume's at once. Tables of all keys are not:
- * 132 of them would be 8.6 million additions. Blocks leave them in scratch, packed, wait for one
+ * 132 of them would take 8.6 million additions. Blocks leave them in scratch, packed, wait for one
  * another, and each sums a strip of all tables: 128 KiB written and read a block. A cooperative
- * launch sees to it that all blocks are there. */
+ * launch makes sure that all blocks run at once. */
 
 enum { STRIP_VECTORS = 64, STRIP_GROUPS = WIDE_THREADS / STRIP_VECTORS };
 
-/* The gate stands behind the volume's counts; it is zero before a launch and after. */
+/* The gate is behind the volume's counts; it is zero before and after a launch. */
 struct volume_gate {
     uint32_t arrived, left;
 };
 
-/* This is a block's table in scratch. */
+/* A block's table in scratch. */
 struct left_table {
     uint32_t words[PACKED_WORDS];
 };
@@ -402,11 +404,11 @@ struct left_table {
 struct volume_job {
     struct count_job counts;
     struct volume_gate *gate;
-    struct left_table *tables; /* scratch: one a block */
-    uint32_t *packed;          /* scratch: whether each block left its table */
+    struct left_table *tables; /* in scratch: one for each block */
+    uint32_t *packed;          /* in scratch: whether each block left its table */
 };
 
-/* Reports that this block's counts are where they belong. All threads of the block call it. */
+/* Reports that this block's counts are complete in memory. All threads of the block call it. */
 static __device__ void arrive(const struct volume_job &job)
 {
     __threadfence();
@@ -424,7 +426,7 @@ static __device__ void wait_for_all(const struct volume_job &job)
     __threadfence();
 }
 
-/* The last to leave closes the gate for the next launch. */
+/* The last block to leave closes the gate for the next launch. */
 static __device__ void leave(const struct volume_job &job)
 {
     if (threadIdx.x == 0 && atomicAdd(&job.gate->left, 1u) == gridDim.x - 1) {
@@ -442,7 +444,8 @@ static __device__ void leave_table(const struct words_counter &counter,
         __stcg(to + i, vectors[i]);
 }
 
-/* Lists the blocks that left tables. Returns their number, and this block's place among them. */
+/* Lists the blocks that left tables. Returns their number, and sets *place to this block's place
+ * among them. */
 static __device__ uint32_t list_tables(const struct volume_job &job, uint16_t *blocks,
                                        uint32_t *place)
 {
@@ -462,8 +465,8 @@ static __device__ uint32_t list_tables(const struct volume_job &job, uint16_t *b
     return n;
 }
 
-/* Sums four neighboring words of every STRIP_GROUPS-th table, then the groups' sums. `sums`: the
- * block's own table, which it has left. */
+/* Sums four neighboring words of every STRIP_GROUPS-th table, then adds up the groups' sums. `sums`
+ * is the block's own table, whose contents it has left in scratch. */
 static __device__ void sum_strip(const struct volume_job &job, const uint16_t *blocks, uint32_t n,
                                  uint32_t first, uint32_t *sums)
 {
@@ -498,7 +501,8 @@ static __device__ void sum_strip(const struct volume_job &job, const uint16_t *b
 
 static __device__ void sum_tables(const struct words_counter &counter, const struct volume_job &job)
 {
-    uint16_t *blocks = (uint16_t *)counter.shared->notes; /* no longer needed */
+    uint16_t *blocks = (uint16_t *)counter.shared->notes; /* their memory is no longer needed for
+                                                           * notes */
     uint32_t place = 0;
     const uint32_t n = list_tables(job, blocks, &place);
     for (uint32_t strip = place; strip < PACKED_WORDS / 4 / STRIP_VECTORS; strip += n)

@@ -19,7 +19,7 @@
 
 enum { WORDS_NOTES = 2048, PACKED_WORDS = 32768, LOG2_PACKED = 15 };
 
-/* A note states what happened, and to which key (for carries: to which word of the table). */
+/* A note says what happened, and to which key (for carries: in which word of the table). */
 enum {
     NOTE_OUTLIER = 0,
     NOTE_LOWER_CARRY = 1 << 16,
@@ -28,23 +28,24 @@ enum {
 };
 enum { NOTE_KINDS = 3 << 16 };
 
-/* The start of dynamic shared memory; the table follows. */
+/* The start of dynamic shared memory, which the table follows. */
 struct words_shared {
     uint32_t notes[WORDS_NOTES];
     uint32_t n_notes, sum;
-    uint32_t low, high;                 /* keys that were written out */
-    uint32_t sampled_low, sampled_high; /* keys of the sample of the next slice */
+    uint32_t low, high;                 /* range of keys that were written out */
+    uint32_t sampled_low, sampled_high; /* range of keys in the sample of the next slice */
     uint32_t reserved[2];
 };
 
-/* Outliers and carries go to the list of the block, or to the partial at once. */
+/* Where outliers and carries are noted: in the list of the block, or in the partial at once. */
 enum note_place { TO_LIST, TO_PARTIAL };
 
 struct words_counter {
     struct words_shared *shared;
     uint32_t *table;
     uint32_t log2_table;
-    uint32_t first, log2_keys, log2_copies; /* of the window; log2_keys 16: packed */
+    uint32_t first, log2_keys, log2_copies; /* keys of the window; log2_keys 16: packed counts of
+                                             * all keys */
     struct count_job job;
     int64_t slice;
 };
@@ -63,7 +64,7 @@ static __device__ void add_note(const struct words_counter &counter, uint32_t ki
             counter.shared->notes[i] = kind | key;
     } else if (kind == NOTE_OUTLIER) {
         add_count(counter.job, counter.slice, key, 1);
-    } else if (kind == NOTE_LOWER_CARRY) { /* the upper count has it */
+    } else if (kind == NOTE_LOWER_CARRY) { /* the carry is in the upper count */
         add_count(counter.job, counter.slice, key, 65536);
         if (key + PACKED_WORDS < counter.job.n_keys)
             add_count(counter.job, counter.slice, key + PACKED_WORDS, -1);
@@ -72,8 +73,8 @@ static __device__ void add_note(const struct words_counter &counter, uint32_t ki
     }
 }
 
-/* Lanes that add the same to the same place would wait for each other, so one of them adds for all.
- * Returns what this lane must add; any set of lanes may call it together. */
+/* Lanes that add to the same place would wait for each other, so one of them adds for all. Returns
+ * what this lane must add. Any set of lanes may call it together. */
 static __device__ uint32_t add_for_all(uint32_t pair, uint32_t n)
 {
     const unsigned lanes = __activemask();
@@ -95,11 +96,12 @@ static __device__ void count_windowed(const struct words_counter &counter, uint3
         add_note<place>(counter, NOTE_OUTLIER, key);
 }
 
-/* These are the same for all pixels of a window, and computed once. */
+/* Values that are the same for all pixels of a window, and computed once. */
 struct window_lanes {
     char *table;
-    uint32_t shift, mask; /* turn a key in the lower half of a word into bytes of the table */
-    uint32_t offset;      /* bytes to the lane's own copy */
+    uint32_t shift, mask; /* turn a key in the lower half of a word into its byte offset in the
+                           * table */
+    uint32_t offset;      /* byte offset of the lane's own copy */
     uint32_t outside2;    /* bits that no key of the window has, in both halves */
     uint32_t first2;
 };
@@ -117,8 +119,8 @@ static __device__ struct window_lanes lanes_of(const struct words_counter &count
     return lanes;
 }
 
-/* The hardware joins additions of one to the same place; so values that many lanes have cost no
- * more than others. */
+/* The hardware joins additions of one to the same place, so values that many lanes have take no
+ * longer than others. */
 static __device__ void count_pair(const struct window_lanes &lanes, uint32_t pair)
 {
     atomicAdd((uint32_t *)(lanes.table + ((pair << lanes.shift & lanes.mask) | lanes.offset)), 1u);
@@ -134,7 +136,7 @@ static __device__ void count_outlying(const struct words_counter &counter, uint3
     count_windowed<place>(counter, keys >> 16);
 }
 
-/* Adds to a window that holds all keys. */
+/* Adds a vector to a window that holds all keys. */
 static __device__ void count_whole_vector(const struct words_counter &counter,
                                           const struct window_lanes &lanes, const uint4 &vector)
 {
@@ -144,8 +146,7 @@ static __device__ void count_whole_vector(const struct words_counter &counter,
     count_pair(lanes, keys_of(counter.job, vector.w));
 }
 
-/* A borrow from the upper half only happens where the lower one is outside of the window, which
- * shows. */
+/* The upper half borrows only if the lower one is outside of the window, which is detected. */
 template <enum note_place place>
 static __device__ void count_window_vector(const struct words_counter &counter,
                                            const struct window_lanes &lanes, const uint4 &vector)
@@ -168,7 +169,7 @@ static __device__ void count_window_vector(const struct words_counter &counter,
 
 /* ---- packed ---------------------------------------------------------------------------------- */
 
-/* Adds to one half of a word and notes what carried. */
+/* Adds to one half of a word, and notes a carry. */
 template <enum note_place place>
 static __device__ void count_noting(const struct words_counter &counter, uint32_t key, uint32_t n)
 {
@@ -219,10 +220,12 @@ static __device__ void count_packed_vector(const struct words_counter &counter, 
 
 /* ---- partial results ---------------------------------------------------------------------------
  *
- * This turns the counts of the table into a partial result. A thread handles every block-th key
- * (packed: four of them); the table is read and cleared, up to 256 KiB are written a slice. */
+ * This turns the counts of the table into a partial result. A thread handles every blockDim-th key
+ * (packed: four neighbors of it); the table is read and cleared, and up to 256 KiB are written a
+ * slice. */
 
-/* Widens [*low, *high] of the block by what its threads found; all threads of a warp call it. */
+/* Widens the block's range [*low, *high] by what its threads found. All threads of a warp call
+ * it. */
 static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found_low,
                                    uint32_t found_high)
 {
@@ -234,7 +237,7 @@ static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found
     }
 }
 
-/* Adds to the block's sum what its threads found. */
+/* Adds what the threads found to the block's sum. */
 static __device__ void add_to_sum(struct words_shared *shared, uint32_t found)
 {
     for (int distance = 16; distance > 0; distance /= 2)
@@ -264,7 +267,7 @@ static __device__ uint32_t take_copies(const struct words_counter &counter, uint
     }
     uint4 *vectors = (uint4 *)words;
     for (uint32_t i = 0; i < copies / 4;
-         i++) { /* from a start that differs in neighboring threads: fewer conflicts */
+         i++) { /* neighboring threads start at different copies: fewer bank conflicts */
         uint4 *vector = &vectors[(i + threadIdx.x) % (copies / 4)];
         const uint4 part = *vector;
         sum += part.x + part.y + part.z + part.w;
@@ -281,7 +284,8 @@ static __device__ struct cuda_slice_counts *slice_counts(const struct words_coun
 
 /* ---- a partial that blocks share ------------------------------------------------------------- */
 
-/* Blocks start at different keys, so that they do not all add to the same. */
+/* Adds the table to the shared partial. Blocks start at different keys, so that they do not all add
+ * to the same one. */
 static __device__ void add_table(const struct words_counter &counter)
 {
     const uint32_t keys = is_packed(counter) ? PACKED_WORDS : 1u << counter.log2_keys;
@@ -293,8 +297,9 @@ static __device__ void add_table(const struct words_counter &counter)
             counter.table[at] = 0;
             if (pair & 0xFFFF)
                 add_count(counter.job, counter.slice, at, pair & 0xFFFF);
-            if (pair >> 16 && PACKED_WORDS + at <
-                                  counter.job.n_keys) /* else it is what the lower count carried */
+            if (pair >> 16 &&
+                PACKED_WORDS + at < counter.job.n_keys) /* otherwise the upper count is what the
+                                                         * lower one carried */
                 add_count(counter.job, counter.slice, at + PACKED_WORDS, pair >> 16);
         } else {
             const uint32_t n = take_copies(counter, at);
@@ -304,8 +309,7 @@ static __device__ void add_table(const struct words_counter &counter)
     }
 }
 
-/* Returns true, the same in all threads, where the packed counts and the notes hold all n
- * pixels. */
+/* Returns true, in all threads, if the packed counts and the notes add up to n pixels. */
 static __device__ bool packed_is_whole(const struct words_counter &counter, uint32_t n)
 {
     const uint32_t n_notes = counter.shared->n_notes;
@@ -334,7 +338,7 @@ static __device__ void add_notes(const struct words_counter &counter)
 
 /* ---- a slice of one's own -------------------------------------------------------------------- */
 
-/* Subtracts what carries left in the upper counts. */
+/* Subtracts the carries that got into the upper counts. */
 static __device__ void mend_carries(const struct words_counter &counter, uint32_t n_notes)
 {
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
@@ -374,8 +378,8 @@ static __device__ void write_packed(const struct words_counter &counter)
     add_to_sum(counter.shared, sum);
 }
 
-/* Writes only the range that occurs: until it is known, sums take the place of the first copies.
- * The table is not used again. */
+/* Writes only the range of keys that occur: until it is known, sums replace the first copies. The
+ * table is not used again. */
 static __device__ void write_window(const struct words_counter &counter)
 {
     const uint32_t keys = 1u << counter.log2_keys;
@@ -395,7 +399,7 @@ static __device__ void write_window(const struct words_counter &counter)
         counts[key] = counter.table[(key - counter.first) << counter.log2_copies];
 }
 
-/* Keys between the outliers and what was written have a count, too, which is 0. */
+/* Writes 0 for keys between the outliers and the range that was written. */
 static __device__ void clear_gaps(const struct words_counter &counter, uint32_t n_notes)
 {
     struct words_shared *shared = counter.shared;
@@ -415,6 +419,7 @@ static __device__ void clear_gaps(const struct words_counter &counter, uint32_t 
     __syncthreads();
 }
 
+/* Adds what the notes of a slice say to its counts, and widens the range of keys accordingly. */
 static __device__ void apply_notes(const struct words_counter &counter, uint32_t n_notes)
 {
     struct words_shared *shared = counter.shared;
@@ -430,7 +435,7 @@ static __device__ void apply_notes(const struct words_counter &counter, uint32_t
         sum += kind == NOTE_BORROW ? 0 : 65536;
     }
     __syncthreads();
-    /* A count whose 16 bits are zero may still be there. */
+    /* A count can be above 0 although its 16 bits are zero. */
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
         const uint32_t word = shared->notes[i] & 0xFFFF;
         const bool outlier = (shared->notes[i] & NOTE_KINDS) == NOTE_OUTLIER;
@@ -445,8 +450,8 @@ static __device__ void apply_notes(const struct words_counter &counter, uint32_t
     add_to_sum(shared, sum);
 }
 
-/* Writes the slice and clears the table. False, in all threads, where packed counts turn out not to
- * hold n pixels. */
+/* Writes the slice and clears the table. Returns false, in all threads, if packed counts do not add
+ * up to n pixels. */
 static __device__ bool write_slice(const struct words_counter &counter, uint32_t n)
 {
     struct words_shared *shared = counter.shared;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A block of threads makes Huffman codes of limited length with these functions, in two steps.
- * Counts become lengths by D. Huffman's tree, which is the best one: all threads rank its leaves,
- * and one thread merges two sorted queues (J. van Leeuwen, "On the construction of Huffman trees",
- * 1976), since every merge waits for the one before. Lengths above the limit are repaired as zlib
- * does: leaves move down until the lengths fill the code exactly again. Then lengths become codes
- * by RFC 1951, 3.2.2.
+ * First, counts become lengths by D. Huffman's optimal tree: all threads sort its leaves, and one
+ * thread merges two sorted queues (J. van Leeuwen, "On the construction of Huffman trees", 1976),
+ * since every merge waits for the one before. Lengths above the limit are repaired as zlib does:
+ * leaves move down until the lengths fill the code exactly again. Then lengths become codes by RFC
+ * 1951, 3.2.2.
  *
  * All threads of the block call these functions together.
  */
@@ -18,15 +18,15 @@
 
 /* ---- bits --------------------------------------------------------------------------------------
  *
- * Many threads write one string of bits, each a range of its own. Words that lie inside a range are
- * stored; those at its ends, which neighbors share, are joined by atomic or, which gives the same
- * word in any order. They must be 0 before. */
+ * Many threads write one string of bits, each a range of its own. Words inside a range are stored;
+ * the words at its ends, which neighbors share, are joined by atomic or in any order. They must be
+ * 0 before. */
 
 struct bit_writer {
     uint32_t *word; /* the next word to write */
-    uint64_t bits;  /* bits that are not written yet, the first one lowest */
-    unsigned n;     /* number of these bits, with those of others before them in the word */
-    bool joins;     /* whether others have bits of the next word */
+    uint64_t bits;  /* bits that are not written yet, with the first one lowest */
+    unsigned n;     /* number of these bits, including bits of others before them in the word */
+    bool joins;     /* whether others have bits in the next word */
 };
 
 static __device__ inline struct bit_writer write_from(uint32_t *words, uint32_t first_bit)
@@ -34,7 +34,7 @@ static __device__ inline struct bit_writer write_from(uint32_t *words, uint32_t 
     return {words + first_bit / 32, 0, first_bit % 32, first_bit % 32 != 0};
 }
 
-/* Appends n <= 32 bits; those of `value` above them are 0. */
+/* Appends n <= 32 bits of `value`, whose other bits are 0. */
 static __device__ inline void put_bits(struct bit_writer &writer, uint32_t value, unsigned n)
 {
     writer.bits |= (uint64_t)value << writer.n;
@@ -64,8 +64,8 @@ enum {
     END_OF_BLOCK = 256,
     MOST_SYMBOLS = 288, /* a multiple of 4 */
     CODE_LIMIT = 15,
-    LENGTH_LIMIT = 7, /* the same limit for the code of code lengths */
-    SYMBOL_BITS = 9   /* for a symbol's number */
+    LENGTH_LIMIT = 7, /* limit of lengths in the code of code lengths */
+    SYMBOL_BITS = 9   /* bits that a symbol's number takes */
 };
 
 /* No symbol has this weight or key: a block of 2^15 bytes has at most 2^15 + 1 symbols, so weights
@@ -73,9 +73,10 @@ enum {
 static const uint32_t no_key = 0xFFFFFFFFu;
 
 struct code_scratch {
-    alignas(16) uint32_t keys[MOST_SYMBOLS]; /* count << SYMBOL_BITS | symbol; read four at once */
+    alignas(16) uint32_t keys[MOST_SYMBOLS]; /* count << SYMBOL_BITS | symbol; four are read at
+                                              * once */
     uint32_t leaves[MOST_SYMBOLS]; /* the keys of used symbols in rising order, then no_key */
-    uint32_t nodes[MOST_SYMBOLS];  /* weights of merged nodes, which rise too */
+    uint32_t nodes[MOST_SYMBOLS];  /* weights of merged nodes, also in rising order */
     uint16_t leaf_parents[MOST_SYMBOLS], node_parents[MOST_SYMBOLS];
     uint32_t with_length[CODE_LIMIT + 1]; /* symbols of each length */
     uint32_t first_code[CODE_LIMIT + 1];  /* the lowest code of each length */
@@ -110,8 +111,9 @@ static __device__ unsigned sort_symbols(struct code_scratch &scratch, const uint
     return used;
 }
 
-/* Merges the two lightest of leaves and nodes until one is left. One thread calls this; it has the
- * first two of each queue at hand, so that a merge waits for shared memory only once. */
+/* Merges the two lightest of leaves and nodes until one node is left. One thread calls this; it
+ * keeps the first two of each queue in registers, so that a merge waits for shared memory only
+ * once. */
 static __device__ void merge_leaves(struct code_scratch &scratch, unsigned used)
 {
     unsigned leaf = 0, node = 0;
@@ -160,10 +162,10 @@ static __device__ void repair_lengths(struct code_scratch &scratch, unsigned lim
     }
 }
 
-/* Writes the length of each symbol's code, 0 where its count is 0. `lengths` has MOST_SYMBOLS
- * bytes, a multiple of 4. A symbol alone gets length 1. Starts and ends with a barrier. It is
- * called for each of the codes, and not inlined: the kernel is long enough for the instruction
- * cache as it is. */
+/* Writes the length of each symbol's code, 0 if its count is 0. `lengths` has MOST_SYMBOLS bytes, a
+ * multiple of 4. A single symbol gets length 1. Starts and ends with a barrier. It is called for
+ * each of the codes, and not inlined: the kernel is long enough for the instruction cache as it
+ * is. */
 static __device__ __noinline__ void code_lengths(struct code_scratch &scratch,
                                                  const uint32_t *counts, unsigned n, unsigned limit,
                                                  uint8_t *lengths)
@@ -198,13 +200,15 @@ static __device__ __noinline__ void code_lengths(struct code_scratch &scratch,
     __syncthreads();
 }
 
-/* Returns the code of a symbol whose length is not 0, its first bit lowest, after code_lengths. */
+/* Returns the code of a symbol whose length is not 0, with its first bit lowest. Call it after
+ * code_lengths. */
 static __device__ uint32_t code_of(const struct code_scratch &scratch, const uint8_t *lengths,
                                    unsigned symbol)
 {
     const uint32_t length = lengths[symbol], all = length * 0x01010101u;
     const uint32_t *words = (const uint32_t *)lengths;
-    unsigned bits_before = 0; /* 8 for each symbol before that has this length */
+    unsigned bits_before = 0; /* 8 bits of count for each length: of the symbols before that have
+                               * it */
     for (unsigned i = 0; i < symbol / 4; i++)
         bits_before += __popc(__vcmpeq4(words[i], all));
     bits_before += __popc(__vcmpeq4(words[symbol / 4], all) & ((1u << 8 * (symbol % 4)) - 1));
@@ -215,18 +219,18 @@ static __device__ uint32_t code_of(const struct code_scratch &scratch, const uin
  *
  * This writes the header of a dynamic block (RFC 1951, 3.2.7): the lengths of both codes as one
  * sequence, in which runs are shortened, in a Huffman code of its own. A thread looks at two places
- * of the sequence; where a run begins, it makes the tokens of the run. */
+ * of the sequence; if a run begins there, it makes the tokens of the run. */
 
 enum {
     MOST_LENGTHS = LITERAL_SYMBOLS + DISTANCE_SYMBOLS,
     FIXED_BITS = 3 + 5 + 5 + 4, /* fields of fixed length at the header's start */
-    /* Every length takes at most the 7 bits of its code, or shares with two others those of a run,
-       which has 7 more. */
+    /* A length takes at most the 7 bits of its code, or shares with two others the bits of a run,
+     * which has 7 more. */
     HEADER_WORDS = (FIXED_BITS + 3 * LENGTH_SYMBOLS + 7 * MOST_LENGTHS) / 32 + 2,
-    REPEAT = 16,     /* the length before, 3 to 6 times */
-    ZEROS = 17,      /* 3 to 10 */
-    MANY_ZEROS = 18, /* 11 to 138 */
-    TOKEN_BITS = 5   /* low bits of a token, its symbol; its extra bits lie above */
+    REPEAT = 16,     /* repeats the length before, 3 to 6 times */
+    ZEROS = 17,      /* 3 to 10 zeros */
+    MANY_ZEROS = 18, /* 11 to 138 zeros */
+    TOKEN_BITS = 5   /* low bits of a token hold its symbol; its extra bits are above */
 };
 
 struct header_scratch {
@@ -234,7 +238,7 @@ struct header_scratch {
     uint16_t tokens[MOST_LENGTHS];
     uint32_t counts[LENGTH_SYMBOLS];
     uint8_t lengths[MOST_SYMBOLS];
-    unsigned n_literals, n_distances; /* lengths of each code that are stored */
+    unsigned n_literals, n_distances; /* how many lengths of each code are stored */
 };
 
 static __constant__ uint8_t length_order[LENGTH_SYMBOLS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,

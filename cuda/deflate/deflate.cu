@@ -22,10 +22,10 @@
  * a segment has no more than 32 such steps for each. */
 
 struct fletcher {
-    uint64_t sum, ramp; /* exact, for what one thread adds */
+    uint64_t sum, ramp; /* both exact for what one thread adds */
 };
 
-/* Adds the word at byte `at` of a chunk that has n words. */
+/* Adds the word at byte `at` of a chunk of n words. */
 static __device__ inline void add_word(struct fletcher &fletcher, uint32_t word, uint32_t at,
                                        uint32_t n)
 {
@@ -40,14 +40,14 @@ static __device__ inline void put_byte(struct fletcher &fletcher, uint8_t *chunk
     add_word(fletcher, at % 2 ? byte : byte << 8, at, n);
 }
 
-/* Returns how many words of 16 bits are summed of an encoded chunk; `bytes` counts the checksum
- * too. */
+/* Returns how many 16-bit words of an encoded chunk are summed; `bytes` includes the checksum. */
 static __device__ inline uint32_t fletcher_words(uint64_t bytes)
 {
     return (uint32_t)((bytes - FLETCHER_BYTES + 1) / 2);
 }
 
-/* Each block finds the places of a chunk's segments, its length, and its Adler-32. */
+/* Finds, with one block for each chunk, the places of the chunk's segments, its length, and its
+ * Adler-32. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) place_segments(struct deflate_job job)
 {
     __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_segments(struct 
     }
 }
 
-/* One block finds the places of all chunks. */
+/* Finds the places of all chunks, with one block. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) place_chunks(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -90,8 +90,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_chunks(struct de
     }
 }
 
-/* Each block copies a segment. It writes whole words of the chunk, which begin `head` bytes after
- * the slot's. */
+/* Copies a segment with each block. It writes whole words of the chunk, which begin `head` bytes
+ * after those of the slot. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -133,8 +133,8 @@ static __device__ uint32_t folded(uint64_t sum)
     return (uint32_t)((sum - 1) % FLETCHER_MODULUS + 1);
 }
 
-/* Each block writes what a chunk has beside its segments: zlib's header, Adler-32, Fletcher-32, and
- * zeros up to the next chunk. */
+/* Writes, with one block for each chunk, what the chunk has beside its segments: zlib's header,
+ * Adler-32, Fletcher-32, and zeros up to the next chunk. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) seal_chunks(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -147,7 +147,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) seal_chunks(struct def
         fletcher.sum += results[i].fletcher_1;
         fletcher.ramp += results[i].fletcher_2;
     }
-    /* 32 KiB of window, and a check of these two bytes that 31 divides. */
+    /* The two bytes mean a window of 32 KiB; as a number they are a multiple of 31, which is zlib's
+     * check. */
     if (threadIdx.x < ZLIB_HEADER_BYTES)
         put_byte(fletcher, chunk, threadIdx.x, threadIdx.x ? 0x01 : 0x78, n);
     if (threadIdx.x < ADLER_BYTES)
@@ -168,7 +169,8 @@ static enum ts_status deflate_load_join(const struct stage_context *context)
     return ts_cuda_load(context, kernels, sizeof kernels / sizeof *kernels);
 }
 
-/* Enqueues what makes encoded chunks of the slots: job.places and job.out are written. */
+/* Enqueues the kernels that turn the slots into encoded chunks: they write job.places and
+ * job.out. */
 static enum ts_status deflate_join(const struct stage_context *context,
                                    const struct deflate_job *job, cudaStream_t stream)
 {
@@ -198,8 +200,8 @@ size_t ts_cuda_deflate_bound(const struct cuda_deflate *job)
     return (size_t)job->n_chunks * ts_cuda_deflate_aligned(chunk);
 }
 
-/* Returns the next array of the scratch memory, `*used` bytes behind its begin, and adds its bytes
- * to `*used`. `scratch` may be NULL where only the bytes matter. */
+/* Returns the next array of the scratch memory, which starts at `*used` bytes, and adds its bytes
+ * to `*used`. `scratch` may be NULL if only the bytes matter. */
 static void *part_of(void *scratch, size_t *used, size_t bytes)
 {
     void *part = scratch ? (uint8_t *)scratch + *used : NULL;

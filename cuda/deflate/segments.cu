@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This compresses the segments of all chunks, each by a block, into their slots. A segment becomes
- * one dynamic block (RFC 1951), and an empty stored one that ends it on a byte, so that the
- * segments of a chunk join as they are; the last one ends the stream instead. Where that is no
- * smaller, it becomes a stored block. Its tokens are literals and runs, or literals and matches.
+ * This compresses the segments of all chunks, into their slots, with one block of threads for each.
+ * A segment becomes one dynamic block (RFC 1951), followed by an empty stored block that makes it
+ * end on a byte, so that the segments of a chunk can simply be joined; the last one ends the stream
+ * instead. If this is not smaller than the segment, it becomes a stored block. Its tokens are
+ * literals and runs, or literals and matches.
  *
- * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once
- * the codes are made, and writes them at the place that a scan of these sums gives.
+ * A thread goes through one strip of 128 bytes three times: it counts its tokens, sums their bits
+ * once the codes are made, and writes them at the place that a scan of these sums gives.
  *
- * Memory traffic: a block reads every byte of its elements for the one that lies in its plane; the
- * blocks of the other planes find theirs in the second-level cache. Compressed bytes are written
- * once. Matches take 4 bytes for each byte of the segment, written once and read once, and the
- * tokens that replace them are read twice. A block has 256 threads, since shorter strips cut more
- * runs, and longer ones leave fewer threads for the memory of a segment. A multiprocessor with 228
- * KiB of shared memory holds five blocks, four with matches, so that others work while one thread
- * works alone.
+ * Memory traffic: a block reads all bytes of its elements for the one in its plane; the blocks of
+ * the other planes find theirs in the second-level cache. Compressed bytes are written once.
+ * Matches take 4 bytes for each byte of the segment, written once and read once, and the tokens
+ * that replace them are read twice. A block has 256 threads, since shorter strips cut more runs,
+ * and longer ones leave fewer threads for the memory of a segment. A multiprocessor with 228 KiB of
+ * shared memory holds five blocks, four with matches, so that other blocks work while one is in a
+ * step of a single thread.
  */
 #include "cuda/deflate/segments.cuh"
 
@@ -35,13 +36,12 @@ extern "C" {
 
 enum { MASK_WORDS = STRIP / 32 };
 
-/* Bit i is set where byte i of the strip is part of a run; covered bytes that follow each other are
- * one run. */
+/* Bit i is set if byte i of the strip is part of a run; neighboring covered bytes are one run. */
 struct run_mask {
     uint32_t covered[MASK_WORDS];
 };
 
-/* Returns a bit for each byte of `word`, which is set where the byte is 0. */
+/* Returns a word in which a bit is set for each byte of `word` that is 0. */
 static __device__ inline uint32_t zero_bytes(uint32_t word)
 {
     const uint32_t high_bits = ~(((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word | 0x7F7F7F7Fu);
@@ -53,13 +53,14 @@ static __device__ inline uint32_t text_byte(const uint32_t *text, unsigned i)
     return text[text_place<CUDA_DEFLATE_RUNS>(i / 4)] >> 8 * (i % 4) & 0xFF;
 }
 
-/* Returns the bits of mask word i that stand for bytes of the segment. */
+/* Returns the bits of mask word i that belong to bytes of the segment. */
 static __device__ inline uint32_t inside_bits(unsigned i, unsigned n)
 {
     const int left = (int)n - (int)(threadIdx.x * STRIP + 32 * i);
     return left >= 32 ? ~0u : left <= 0 ? 0 : (1u << left) - 1;
 }
 
+/* Returns the mask of the runs in the thread's strip of a segment of n bytes. */
 static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
 {
     const unsigned first = threadIdx.x * STRIP;
@@ -81,7 +82,7 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
     uint32_t carry = 0;
 #pragma unroll
     for (unsigned i = 0; i < MASK_WORDS; i++) {
-        /* This marks where three in a row begin; these three are covered. */
+        /* This has a bit where three bytes of a row begin; these three are covered. */
         const uint32_t three = equal[i] & __funnelshift_r(equal[i], equal[i + 1], 1) &
                                __funnelshift_r(equal[i], equal[i + 1], 2);
         mask.covered[i] = three | three << 1 | three << 2 | carry;
@@ -122,7 +123,8 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text,
 #pragma unroll 1
         for (unsigned k = 0; k < 8; k++) {
             const uint32_t word = text[text_place<CUDA_DEFLATE_RUNS>(first / 4 + 8 * i + k)];
-            /* Runs have three bytes and a literal between them, so at most one begins in a word. */
+            /* Two runs are at least three bytes and a literal apart, so at most one begins in a
+             * word. */
             const uint32_t start = starts >> 4 * k & 0xF, token = tokens >> 4 * k;
             const unsigned match =
                 start ? MATCH + run_length(mask, i, 4 * k + __ffs(start) - 1) : 0;
@@ -136,34 +138,35 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text,
 
 /* ---- matches -----------------------------------------------------------------------------------
  *
- * A block finds the matches within a segment and cuts the segment into tokens. The first eight
- * bytes at every position are compared with those at five earlier ones: the byte before (a run),
- * and the last four places where the same three bytes were seen. Each warp enters 128 positions at
- * once, after it has looked them up, and warps take turns in the order of their positions; so what
- * is found depends on the text alone. Matches within 128 positions, other than runs, are not found.
+ * A block finds the matches within a segment and cuts the segment into tokens. The eight bytes at
+ * every position are compared with those at five earlier positions: the one before (a run), and the
+ * last four at which the same three bytes were seen. Each warp enters 128 positions into the table
+ * at once, after it has looked them up, and warps take turns in the order of their positions; so
+ * what is found depends on the text alone. Matches within 128 positions, other than runs, are not
+ * found.
  *
  * Then each thread walks its strip: it takes the match at a position unless the next position has a
  * longer one. Only matches that are taken are followed beyond eight bytes. Following all of them
  * gained 0.2 %, and took most of the time of the kernel, since a warp waits for its longest
- * comparison. */
+ * comparison.  */
 
 enum {
     PLACE_BITS = 11, /* the table of places has 2^11 entries */
     PLACES = 1 << PLACE_BITS,
-    AT_ONCE = 4, /* positions that a thread looks up at once: the bytes of one word */
+    AT_ONCE = 4, /* positions that a thread looks up at once: those of the bytes of one word */
     HASHED_BYTES =
-        4,      /* bytes that follow a position which is entered; the hash takes three of them */
-    FAR = 8192, /* farther back, three bytes cost more as a match than as literals */
+        4,      /* an entered position has this many bytes behind it; the hash uses three of them */
+    FAR = 8192, /* farther back, a match of three bytes takes more bits than three literals */
     FOUND_BYTES = 8, /* bytes that are compared at every position */
     /* A position's word holds the distance of its match in the low bits, then the match's length,
-     * which is 0 where no match was found, then the byte at the position. A token's word has
+     * which is 0 if no match was found, then the byte at the position. A token's word has
      * distance and length, or the byte of a literal alone. */
     LENGTH_PLACE = 16,
     BYTE_PLACE = 24
 };
 
 /* The last four positions that were entered at one place: 16 bits each, the newest in the high half
- * of `newer`. Position 0 stands for none too, which is harmless: it is compared like any other. */
+ * of `newer`. Position 0 also means none, which is harmless: it is compared like any other. */
 struct alignas(8) place {
     uint32_t older, newer;
 };
@@ -179,7 +182,7 @@ static __device__ inline struct eight text_eight(const uint32_t *text, unsigned 
     return {__funnelshift_r(words[0], middle, 8 * i), __funnelshift_r(middle, words[2], 8 * i)};
 }
 
-/* Returns how many bytes are equal before the first that differs, << LENGTH_PLACE. */
+/* Returns how many bytes are equal before the first difference, shifted left by LENGTH_PLACE. */
 static __device__ inline uint32_t equal_bytes(const struct eight &a, const struct eight &b)
 {
     const uint32_t low = a.low ^ b.low, differ = low ? low : a.high ^ b.high;
@@ -192,8 +195,8 @@ static __device__ inline unsigned hash(const struct eight &bytes)
     return (bytes.low << 8) * 2654435761u >> (32 - PLACE_BITS);
 }
 
-/* Returns the longest match at position i, of the run and the positions of `place`; the nearest
- * among equals. */
+/* Returns the longest match at position i among the run and the positions in `place`; among equals
+ * the nearest. */
 static __device__ inline uint32_t best_match(const uint32_t *text, const struct eight &bytes,
                                              uint32_t before, unsigned i, unsigned most,
                                              const struct place &place)
@@ -201,7 +204,8 @@ static __device__ inline uint32_t best_match(const uint32_t *text, const struct 
     const uint32_t run = before * 0x01010101u;
     if (i == 0)
         return 0;
-    uint32_t best = equal_bytes(bytes, {run, run}) + (i - 1); /* length and position */
+    uint32_t best = equal_bytes(bytes, {run, run}) + (i - 1); /* length and position in one
+                                                               * number */
     if (best < FOUND_BYTES << LENGTH_PLACE) {
         const unsigned from[] = {place.newer >> 16, place.newer & 0xFFFF, place.older >> 16,
                                  place.older & 0xFFFF};
@@ -214,14 +218,15 @@ static __device__ inline uint32_t best_match(const uint32_t *text, const struct 
     return pays ? length << LENGTH_PLACE | distance : 0;
 }
 
-/* Enters the positions from i on, whose bytes and places are these, in a segment of n bytes. */
+/* Enters the positions from i on, with these bytes and these former places, in a segment of n
+ * bytes. */
 static __device__ inline void enter(const struct eight *bytes, const struct place *was, unsigned i,
                                     unsigned n, struct place *places)
 {
 #pragma unroll
     for (unsigned k = 0; k < AT_ONCE; k++) {
         const unsigned left = n - i - k;
-        /* The next position has the same hash where four bytes are equal, and would replace this
+        /* If four bytes are equal, the next position has the same hash and would replace this
          * one. */
         const bool loses = k + 1 < AT_ONCE && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) &&
                            left > HASHED_BYTES;
@@ -233,8 +238,8 @@ static __device__ inline void enter(const struct eight *bytes, const struct plac
     }
 }
 
-/* Waits until the warp before this one gives it the turn. All lanes of both warps meet at a barrier
- * of their own, at which the one that gives does not wait. */
+/* Waits until the warp before this one passes the turn on. All lanes of both warps use a barrier of
+ * their own, at which the warp that passes on does not wait. */
 static __device__ inline void await_turn(unsigned warp)
 {
     asm volatile("bar.sync %0, 64;" : : "r"(1 + warp) : "memory");
@@ -316,8 +321,8 @@ static __device__ inline void do_match_token(struct token_work &work, uint32_t t
         do_distance<PASS>(work, token & ((1u << LENGTH_PLACE) - 1));
 }
 
-/* Returns the length of a match at position i that has `length` bytes at least and `most` at
- * most. */
+/* Returns the length of a match at position i, which has at least `length` and at most `most`
+ * bytes. */
 static __device__ inline unsigned full_length(const uint32_t *text, unsigned i, unsigned distance,
                                               unsigned length, unsigned most)
 {
@@ -332,8 +337,8 @@ static __device__ inline unsigned full_length(const uint32_t *text, unsigned i, 
     return min(length, most);
 }
 
-/* Returns the token at position i, whose match is `found`; `next` is the length of the match at the
- * next position. */
+/* Returns the token at position i, where the match `found` was found; `next` is the length of the
+ * match at the next position. */
 static __device__ inline uint32_t choose_token(const uint32_t *text, unsigned i, unsigned most,
                                                uint32_t found, unsigned next)
 {
@@ -356,7 +361,7 @@ static __device__ unsigned cut_strip(struct token_work &work, const uint32_t *te
 #pragma unroll 1
     for (unsigned i = first; i < end; i += 4) {
         const uint4 after =
-            i + 4 < end ? fours[i / 4 + 1] : uint4{}; /* read early: it takes long */
+            i + 4 < end ? fours[i / 4 + 1] : uint4{}; /* read early because it takes long */
         const uint32_t found[5] = {four.x, four.y, four.z, four.w, after.x};
 #pragma unroll
         for (unsigned j = 0; j < 4; j++) {
@@ -388,8 +393,8 @@ static __device__ void do_tokens(struct token_work &work, const uint32_t *tokens
     }
 }
 
-/* A block makes the codes of its segment from the tokens. They lie where the table of places was,
- * which it needs only while it looks for matches. */
+/* A block makes the codes of its segment from the tokens. They use the memory of the table of
+ * places, which is only needed while the block looks for matches. */
 struct segment_codes {
     uint32_t counts[TOKENS], codes[TOKENS], symbols[LITERAL_SYMBOLS];
     uint32_t distance_counts[DISTANCE_SYMBOLS], distance_codes[DISTANCE_SYMBOLS];
@@ -401,7 +406,7 @@ struct segment_codes {
 struct segment_shared {
     uint32_t text[WORDS + TEXT_PAD];
     uint32_t warp_sums[CUDA_BLOCK_WARPS];
-    int64_t number; /* the segment's number */
+    int64_t number; /* number of the segment */
     union {
         struct segment_codes of;
         struct place places[PLACES];
@@ -417,7 +422,7 @@ static size_t shared_bytes(enum cuda_deflate_level level)
                : offsetof(struct segment_shared, of) + sizeof(struct segment_codes);
 }
 
-/* Returns word k of a stored block: its text begins with word 0, so the words of its header have
+/* Returns word k of a stored block. Its text begins at word 0, so the words of its header have
  * negative numbers. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ uint32_t stored_word(const struct segment &segment, const uint32_t *text, int k)
@@ -429,7 +434,7 @@ static __device__ uint32_t stored_word(const struct segment &segment, const uint
     return k < WORDS ? text[text_place<LEVEL>(k)] : 0;
 }
 
-/* Writes the segment as it is, behind a header of 5 bytes. */
+/* Writes the segment uncompressed, behind a header of 5 bytes. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ void put_stored(const struct segment &segment, const uint32_t *text)
 {
@@ -475,8 +480,8 @@ static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits,
         words[range.end / 32 + threadIdx.x] = 0;
 }
 
-/* Makes the codes of all tokens that were counted. A block without matches names one distance all
- * the same. */
+/* Makes the codes of all tokens that were counted. A block without matches also has one distance,
+ * as the format demands. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ void make_all_codes(struct segment_codes &of)
 {
@@ -498,8 +503,8 @@ static __device__ void make_all_codes(struct segment_codes &of)
                                       (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
-/* This says where the tokens of a thread's strip are found: in the mask, or among the segment's
- * matches, over which they are written when they are counted. */
+/* Where the tokens of a thread's strip are: in the mask, or among the segment's matches, which are
+ * overwritten by tokens when these are counted. */
 struct token_source {
     const uint32_t *text;
     uint32_t *matches;
@@ -519,6 +524,7 @@ static __device__ void do_strip(struct token_work &work, struct token_source &so
         do_runs<PASS>(work, source.text, source.mask, source.n);
 }
 
+/* Compresses a segment into its slot, and writes its result. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ void compress(const struct segment &segment, struct segment_shared &shared,
                                 uint32_t *matches)

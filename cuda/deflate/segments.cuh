@@ -12,10 +12,10 @@
 /* Enqueues the compression of all segments: job.results gets bytes, sum and ramp of each. */
 enum ts_status ts_cuda_deflate_segments(const struct stage_context *context,
                                         const struct deflate_job *job, cudaStream_t stream);
-/* Returns how many blocks work on segments at once at level CUDA_DEFLATE_MATCHES, each with an
+/* Returns how many blocks work on segments at once at level CUDA_DEFLATE_MATCHES; each needs an
  * array job.matches of its own. */
 int64_t ts_cuda_deflate_blocks(const struct device_numbers *device);
-/* Loads its kernels onto the current device. */
+/* Loads the kernels of the level onto the current device. */
 enum ts_status ts_cuda_deflate_load_segments(const struct stage_context *context,
                                              enum cuda_deflate_level level);
 

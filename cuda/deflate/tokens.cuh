@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokens are what a segment is cut into: a literal is token 0 to 255, the end of the block 256, and
- * a match of n bytes, which lies in one strip, is 256 + n. Their codes hold the code of RFC 1951's
- * symbol and, for a match, the extra bits of its length, so that a token is one look at a table.
+ * Tokens are what a segment is cut into: a literal is token 0 to 255, the end of the block is 256,
+ * and a match of n bytes, which is within one strip, is 256 + n. Their codes hold the code of RFC
+ * 1951's symbol and, for a match, the extra bits of its length, so that a token takes one access to
+ * a table.
  */
 #ifndef CUDA_DEFLATE_TOKENS_CUH
 #define CUDA_DEFLATE_TOKENS_CUH
@@ -14,14 +15,14 @@
 /* ---- text --------------------------------------------------------------------------------------
  *
  * This brings the bytes of a segment into shared memory. At level CUDA_DEFLATE_RUNS each thread
- * reads its own strip from its beginning, so neighbors read words that are 32 apart. The words of
- * strip s are therefore rotated by s, which puts those that a warp reads together into 32 different
- * banks. At level CUDA_DEFLATE_MATCHES neighbors read words that follow each other, or are
- * anywhere, so words lie in their order and cost no arithmetic. */
+ * reads its own strip from its beginning, so neighboring threads read words that are 32 apart.
+ * Therefore the words of strip s are rotated by s, so that a warp reads from 32 different banks. At
+ * level CUDA_DEFLATE_MATCHES neighboring threads read neighboring words or words anywhere, so the
+ * words are in order and take no arithmetic. */
 
 enum { TEXT_PAD = 4 /* words behind the segment that CUDA_DEFLATE_MATCHES may read; zeros */ };
 
-/* Returns where word i of a segment lies. */
+/* Returns the place of word i of a segment. */
 template <enum cuda_deflate_level LEVEL> static __device__ inline unsigned text_place(unsigned i)
 {
     return LEVEL == CUDA_DEFLATE_MATCHES
@@ -31,17 +32,17 @@ template <enum cuda_deflate_level LEVEL> static __device__ inline unsigned text_
 
 /* The segment that a block works on. */
 struct segment {
-    const uint8_t *bytes; /* the first byte; those of a plane are `width` apart */
+    const uint8_t *bytes; /* address of the first byte; bytes of a plane are `width` apart */
     uint32_t n;           /* bytes of the segment */
-    uint32_t inside;      /* bytes that lie in the array; the others equal `fill` */
+    uint32_t inside;      /* bytes that are inside the array; the others equal `fill` */
     uint32_t fill;
-    bool last; /* whether no segment of its chunk follows */
+    bool last; /* true if no segment of its chunk follows */
     uint8_t *slot;
     struct segment_result *result;
 };
 
-/* Describes the segment that is compressed as number i: blocks that start together take the same
- * part of all planes, since these lie in the same cache lines. */
+/* Describes the segment that is compressed as number i. Blocks that start together take the same
+ * part of all planes, which are in the same cache lines. */
 static __device__ struct segment find_segment(const struct deflate_job &job, int64_t i)
 {
     struct segment segment;
@@ -69,8 +70,7 @@ template <int WIDTH> static __device__ inline uint32_t plane_word(const uint8_t 
     return at[0] | at[WIDTH] << 8 | at[2 * WIDTH] << 16 | (uint32_t)at[3 * WIDTH] << 24;
 }
 
-/* Returns word i where the array or the segment may end within it. Zeros follow the segment's
- * end. */
+/* Returns word i if the array or the segment may end within it. Zeros follow the segment's end. */
 static __device__ uint32_t edge_word(const struct segment &segment, unsigned width, unsigned i)
 {
     uint32_t word = 0;
@@ -135,13 +135,14 @@ enum {
     MATCH = 256, /* the token of a match of 0 bytes */
     TOKENS = MATCH + STRIP + 1,
     MATCH_SYMBOLS = 257, /* the symbol of the shortest match */
-    CODE_BITS = 27 /* low bits of a table's entry have the code; the bits above them say how many
-                      are used */
+    CODE_BITS = 27 /* the low bits of a table's entry hold the code; the bits above say how many are
+                    * used */
 };
 
-/* RFC 1951 sorts both match lengths (low = 2) and distances (low = 1), less the shortest of each,
- * into classes: the first 2^(low + 1) numbers have one each, then 2^low classes follow of each size
- * 2, 4, 8 and so on. Extra bits tell the numbers of a class apart. */
+/* RFC 1951 sorts match lengths (low = 2) and distances (low = 1), both reduced by the shortest,
+ * into classes: the first 2^(low + 1) numbers have a class each, then 2^low classes follow for each
+ * size 2, 4, 8 and so on. Extra bits tell the numbers of a class apart. Returns how many a number
+ * has. */
 static __device__ inline unsigned extra_bits(unsigned number, unsigned low)
 {
     const unsigned digits = 32 - __clz(number);
@@ -154,7 +155,7 @@ static __device__ inline unsigned class_of(unsigned number, unsigned low)
     return (extra << low) + (number >> extra);
 }
 
-/* Adds the counts of tokens up to the counts of symbols. The function starts with a barrier. */
+/* Adds the counts of tokens to the counts of symbols. The function starts with a barrier. */
 static __device__ void count_symbols(const uint32_t *counts, uint32_t *symbols)
 {
     __syncthreads();
@@ -166,15 +167,15 @@ static __device__ void count_symbols(const uint32_t *counts, uint32_t *symbols)
             atomicAdd(&symbols[MATCH_SYMBOLS + class_of(n - SHORTEST_MATCH, 2)], counts[MATCH + n]);
 }
 
-/* Sets codes[t] of every token that was counted; code_lengths() comes before. Behind the extra bits
- * of a match its code has `distance_bits` zero bits. */
+/* Sets codes[t] of every token t that was counted. Call it after code_lengths(). The code of a
+ * match has `distance_bits` zero bits behind its extra bits. */
 static __device__ void make_codes(const struct code_scratch &scratch, const uint8_t *lengths,
                                   uint32_t *codes, unsigned distance_bits)
 {
     for (unsigned token = threadIdx.x; token < TOKENS; token += DEFLATE_THREADS) {
         const bool match = token > END_OF_BLOCK;
         const unsigned number =
-            match ? token - MATCH - SHORTEST_MATCH : 0; /* the match length's, from 0 on */
+            match ? token - MATCH - SHORTEST_MATCH : 0; /* the match's length minus the shortest */
         const unsigned extra = match ? extra_bits(number, 2) : 0;
         const unsigned symbol = match ? MATCH_SYMBOLS + class_of(number, 2) : token;
         if (match && token < MATCH + SHORTEST_MATCH)
@@ -193,7 +194,7 @@ enum token_pass { COUNT_TOKENS, MEASURE_TOKENS, WRITE_TOKENS };
 struct token_work {
     uint32_t *counts, *distance_counts;
     const uint32_t *codes, *distance_codes;
-    uint32_t bits; /* sum of the tokens' bits that were measured */
+    uint32_t bits; /* sum of the bits of all measured tokens */
     struct bit_writer writer;
 };
 

@@ -2,9 +2,9 @@
  *
  * bilateral on a CUDA device: a block of 32 x 8 threads brings one slice after another of a tile,
  * with the border of its windows, into shared memory as scaled floats, and each thread adds up the
- * samples of its four windows, which lie in one column, 8 rows apart. A sample is read about once
- * from memory. What limits the kernel is the unit for exponentials, of which a multiprocessor
- * computes 16 a cycle. ex2.approx has a relative error of 2^-22.
+ * samples of its four windows, which are in one column, 8 rows apart. A sample is read about once
+ * from memory. Exponentials limit the kernel: a multiprocessor computes 16 of them in a cycle.
+ * ex2.approx has a relative error of 2^-22.
  */
 #include "cuda/values/border.cuh"
 
@@ -17,10 +17,10 @@ enum { BLOCK_X = 32, BLOCK_Y = 8, EACH = 4, TILE_Y = BLOCK_Y * EACH, MOST_BLOCKS
 struct bilateral_job {
     int64_t nz;
     int ny, nx, radius, depth, border;
-    float scale, constant;  /* constant: scaled */
-    const float *exponents; /* of each sample of a window */
-    const uint64_t *valid;  /* of a masked image; else NULL */
-    int64_t words;          /* of `valid`, from slice to slice */
+    float scale, constant;  /* constant is scaled */
+    const float *exponents; /* of distance, one for each sample of a window */
+    const uint64_t *valid;  /* bits of a masked image; else NULL */
+    int64_t words;          /* words of `valid` from one slice to the next */
 };
 
 static __device__ __forceinline__ float power_of_two(float exponent)
@@ -36,8 +36,8 @@ static __device__ __forceinline__ float scaled(float value, float scale)
     return fabsf(product) < BILATERAL_FAR ? product : BILATERAL_FAR;
 }
 
-/* Returns the scaled value of pixel i of input slice z; an invalid one is as far from all others as
- * a NaN. */
+/* Returns the scaled value of pixel i of input slice z. An invalid pixel becomes as far from all
+ * others as a NaN. */
 template <typename T>
 static __device__ __forceinline__ float load(const T *in, const struct bilateral_job &job,
                                              int64_t z, int64_t i)
@@ -46,8 +46,8 @@ static __device__ __forceinline__ float load(const T *in, const struct bilateral
     return valid ? scaled((float)in[z * job.ny * job.nx + i], job.scale) : BILATERAL_FAR;
 }
 
-/* Brings one slice of the tile into shared memory. first_y and first_x are those of the block's
- * first window. */
+/* Brings one slice of the tile into shared memory. The block's first window begins at first_y and
+ * first_x. */
 template <typename T>
 static __device__ void load_tile(const T *in, const struct bilateral_job &job, int64_t z,
                                  int first_y, int first_x, float *tile)
@@ -64,6 +64,7 @@ static __device__ void load_tile(const T *in, const struct bilateral_job &job, i
     }
 }
 
+/* Maps a tile of the output in each block; a thread does four pixels of a column. */
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     map_tiles(const T *in, float *out, struct bilateral_job job)

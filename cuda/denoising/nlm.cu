@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * nlm on a CUDA device. The image is first copied into floats with its border filled in, 4 bytes a
- * pixel written and read again, which is little beside the shifts; then nlm_tiles maps it. Where a
- * tile does not fit the shared memory of a block, map_pixels takes its place, in which a thread
+ * pixel written and read again, which takes little time beside the shifts; then nlm_tiles maps it.
+ * If a tile does not fit the shared memory of a block, map_pixels replaces nlm_tiles: a thread
  * compares the patches of one pixel value by value.
  */
 #include "cuda/counting/noise_estimate.cuh"
@@ -18,39 +18,40 @@ extern "C" {
  *
  * This is the kernel of nlm. A block brings a tile of the image, with the border of its search
  * windows, into shared memory, and goes through all shifts with it. A warp has NLM_ROWS rows of 64
- * columns, two neighboring ones a lane. For one shift a lane has the squared differences of its
- * columns in registers, and sums them down the columns (through the slices while they are made).
- * The sums along the rows are made of the sums of two columns that lanes to the right have, so that
- * 64 - 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for
- * all rows at once. Numerators and denominators stay in registers to the end. For each slice of the
- * patch a shift costs a pixel 1 + 2 R / NLM_ROWS differences of a value from shared memory; then
- * about 3 additions down, 3 along with (R + 1)/2 shuffles, and one exponential. The image is read
- * once.
+ * columns, and a lane two neighboring columns. For one shift a lane has the squared differences of
+ * its columns in registers, and sums them down the columns (the slices of a patch are added as the
+ * differences are made). Sums along the rows also need the sums of lanes to the right, so that 64 -
+ * 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for all
+ * rows at once. Numerators and denominators stay in registers to the end. For each slice of the
+ * patch, a shift takes 1 + 2 R / NLM_ROWS differences a pixel, each of a value from shared memory;
+ * then it takes about 3 additions down, 3 along with (R + 1)/2 shuffles, and one exponential. The
+ * image is read once.
  *
- * Two columns a lane halve the shuffles, which one column made the limit. 8 rows are then as many
- * as the registers hold beside the values at the pixels themselves. The warps of a block stand one
- * below the other and share the rows between them. A row of the tile has its even columns first,
- * then its odd ones, so that lanes read neighbors in both. */
+ * A lane has two columns because that halves the shuffles, which limit the kernel with one column.
+ * With two, the registers have room for 8 rows beside the values at the pixels themselves. The
+ * warps of a block are one below the other and share the rows between them. A row of the tile has
+ * its even columns first, then its odd ones, so that lanes read neighbors in both. */
 
 enum { NLM_LANES = 32, NLM_COLUMNS = 2 * NLM_LANES, NLM_ROWS = 8, NLM_MOST_WARPS = 8 };
 
-/* The image is held as floats with its border. Its rows and columns reach to the end of the last
+/* The image is held as floats with its border, with rows and columns up to the end of the last
  * tile. */
 struct nlm_job {
     const float *image;
     int64_t plane;
-    int pitch, pad, pad_z; /* of the border */
+    int pitch, pad, pad_z; /* pitch: floats from one row to the next; pad, pad_z: width of the
+                            * border */
     int nz, ny, nx, radius, distance, depth;
-    unsigned tiles_x, tiles_y; /* of a block */
+    unsigned tiles_x, tiles_y; /* blocks side by side, and one below the other */
     bool rician;
-    double patch;             /* pixels of it */
-    struct nlm_numbers given; /* where sigma is not estimated */
-    const char *numbers; /* else struct nlm_numbers of each slice, `stride` apart, 0 for one of the
-                            volume */
+    double patch;             /* number of pixels in a patch */
+    struct nlm_numbers given; /* used if sigma is not estimated */
+    const char *numbers; /* if sigma is estimated: a struct nlm_numbers for each slice, `stride`
+                          * bytes apart; 0 if the volume has one */
     size_t stride;
-    const void *original; /* the first slice of output as it was */
-    bool common;          /* all slices that a pixel comes from have one unit */
-    enum ts_dtype dtype;  /* of it */
+    const void *original; /* the input, from the first output slice on */
+    bool common;          /* true if all slices that a pixel comes from have one unit */
+    enum ts_dtype dtype;  /* dtype of `original` */
     float *out;
 };
 
@@ -73,7 +74,7 @@ static __device__ inline struct nlm_weight nlm_weight_of(const struct nlm_job &j
     return ts_nlm_weight(&scaled, job.patch);
 }
 
-/* Returns 2^x for x <= 0, 0 where that is below the smallest normal float. */
+/* Returns 2^x for x <= 0, or 0 if that is below the smallest normal float. */
 static __device__ inline float nlm_power(float x)
 {
     float power;
@@ -91,11 +92,11 @@ static __device__ inline void nlm_write(const struct nlm_job &job, float bias, i
                                   : value * nlm_unit_of(job, z);
 }
 
-/* v[i] = the sum of v[i] .. v[i + 2 R], i < N. */
+/* Replaces v[i] by the sum of v[i] .. v[i + 2 R], for i < N. */
 template <int R, int N> static __device__ inline void nlm_sum_down(float (&v)[N + 2 * R])
 {
     constexpr int M = N + 2 * R;
-    float s[M]; /* of 2, then of 4, then of 8 */
+    float s[M]; /* sums of 2, then of 4, then of 8 values */
 #pragma unroll
     for (int i = 0; i < M; i++)
         s[i] = R > 0 && i + 1 < M ? v[i] + v[i + 1] : v[i];
@@ -122,7 +123,8 @@ template <int R, int N> static __device__ inline void nlm_sum_down(float (&v)[N 
     }
 }
 
-/* Replaces each of this lane's two columns by the sum of it and the 2 R to its right. */
+/* Replaces the value in each of this lane's two columns by the sum of itself and of the 2 R columns
+ * to its right. */
 template <int R> static __device__ inline void nlm_sum_along(float *even, float *odd)
 {
     const auto right = [](float value, int n) { return __shfl_down_sync(~0u, value, n); };
@@ -138,13 +140,13 @@ template <int R> static __device__ inline void nlm_sum_along(float *even, float 
     }
 }
 
-/* Returns the place of a column of the tile within its row: even columns stand before odd ones. */
+/* Returns the place of a column of the tile within its row: even columns come before odd ones. */
 static __device__ inline int nlm_column(int column, int half)
 {
     return column % 2 * half + column / 2;
 }
 
-/* Copies `rows` rows of 2 * half columns from each plane. */
+/* Copies `rows` rows of 2 * half columns from each plane to the tile. */
 static __device__ inline void nlm_load_tile(const struct nlm_job &job, const float *from, int depth,
                                             int rows, int half, float *tile)
 {
@@ -157,7 +159,7 @@ static __device__ inline void nlm_load_tile(const struct nlm_job &job, const flo
     __syncthreads();
 }
 
-/* These point to two columns of the tile, from the first row of a lane's patches on. */
+/* These point to two columns of the tile, at the first row of a lane's patches. */
 struct nlm_columns {
     const float *even, *odd;
 };
@@ -167,21 +169,21 @@ static __device__ inline struct nlm_columns nlm_columns_at(const float *row, int
     return {row + nlm_column(column, half), row + nlm_column(column + 1, half)};
 }
 
-/* One lane has these sums of its rows. */
+/* The sums of a lane's rows. */
 struct nlm_sums {
     float sums[2][NLM_ROWS], totals[2][NLM_ROWS];
 };
 
-/* Adds N shifts, each a row below the one before: `here` and `there` are the first columns of the
- * two patches of the first shift, `values` those of the pixels that it leads to. Shifts share what
- * they read. */
+/* Adds N shifts, each one row below the one before: `here` and `there` are the first columns of the
+ * two patches of the first shift, and `values` points to the pixels that the first shift leads to.
+ * Shifts share what they read. */
 template <int N, int R, int RZ>
 static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_columns here,
                                              struct nlm_columns there, struct nlm_columns values,
                                              int plane, int width, const struct nlm_weight &weight,
                                              bool rician)
 {
-    /* The loop over slices, if unrolled, keeps the values at the pixels themselves in registers
+    /* If the loop over slices is unrolled, the values at the pixels themselves stay in registers
      * from shift to shift. */
     enum { ROWS = NLM_ROWS, UNROLLED = R < 2 ? 2 * RZ + 1 : 1 };
     float even[N][ROWS + 2 * R] = {}, odd[N][ROWS + 2 * R] = {};
@@ -236,7 +238,7 @@ static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(st
                       tile_x * COLUMNS,
                   2 * (job.depth + RZ) + 1, height, half, tile);
     const struct nlm_weight weight = nlm_weight_of(job, z);
-    /* `first` is the first row of the patches of this lane's pixels, and `here` its columns. */
+    /* `first` is the first row of the patches of this lane's pixels; `here` are its columns. */
     const float *first = tile + (job.depth + RZ) * plane + (warp * ROWS + d) * width + lane;
     const struct nlm_columns here = nlm_columns_at(first, d, half);
     struct nlm_sums sums = {};
@@ -311,7 +313,7 @@ static const struct cuda_reduction reduction = {
     .collect = collect,
 };
 
-/* The constant is the percentile that the noise estimate asks for. */
+/* The constant is the percentile that the noise estimate takes. */
 static size_t constants_bytes(const struct stage_context *)
 {
     return sizeof(double);
@@ -324,9 +326,9 @@ static void constants(const struct stage_context *, void *host)
 
 /* ---- the map --------------------------------------------------------------------------------- */
 
-/* These are the sizes of the tiles and of the bordered image. */
+/* These are the sizes of the tiles and of the image with its border. */
 struct nlm_plan {
-    int warps; /* of a block; 0: no tile fits */
+    int warps; /* warps of a block; 0: no tile fits */
     size_t shared_bytes;
     unsigned tiles_x, tiles_y;
     int rows, pitch, pad, pad_z;
@@ -339,8 +341,8 @@ static struct nlm_plan plan_of(const struct stage_context *context)
     const int64_t d = params->patch_distance, r = params->patch_size / 2,
                   ny = context->in.axes[1].n;
     struct nlm_plan plan = {.pad = (int)(d + r), .pad_z = volume ? (int)(d + r) : 0};
-    /* Blocks of half the warps were as fast or faster but for patches of many slices, whose tile
-     * few blocks share. */
+    /* Half the warps were as fast or faster, except for patches of many slices, whose tiles are so
+     * large that few blocks are resident. */
     plan.warps = volume && r > 1 ? NLM_MOST_WARPS : NLM_MOST_WARPS / 2;
     for (; plan.warps > 0; plan.warps /= 2) {
         plan.shared_bytes = (size_t)((2 * plan.pad_z + 1) * (plan.warps * NLM_ROWS + 2 * (d + r)) *
@@ -369,8 +371,8 @@ static __device__ float finite_or_far(float value)
     return fabsf(value) < NLM_FAR ? value : NLM_FAR;
 }
 
-/* Block (y, z) writes rows y of every so many slices of the bordered image, divided by the unit, in
- * which invalid pixels are far. */
+/* Block (y, z) writes rows y of every gridDim-th slice of the bordered image, divided by the unit.
+ * Invalid pixels become values far from all others. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     fill_borders(struct nlm_job job, const T *in, const uint64_t *valid, int64_t words, float *out,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tv on a CUDA device: the arrays, the loop over iterations (cuda/denoising/tv.cu), and the looks
- * at the result. Nothing goes through the host: `decide` marks the planes that are done, and the
- * kernels that follow leave those alone.
+ * tv on a CUDA device: the arrays, the loop over iterations, and the looks, which measure how far
+ * the result still is from the solution. Nothing goes through the host: `decide` marks the planes
+ * that are done, and later kernels skip those.
  *
- * A look is one kernel whose threads take a pixel of each of 8 rows of 256 pixels in a plane: it
- * reads q and f (16 bytes a pixel in 3D), writes the result of the output's planes, and sums the
- * gap in double, in an order that the sizes alone fix.
+ * A look is one kernel, in which a thread takes 8 pixels of a plane, 256 apart: it reads q and f
+ * (16 bytes a pixel in 3D), writes the result of the output's planes, and sums the gap in double,
+ * in an order that depends only on the sizes.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/device/progress.cuh"
@@ -21,34 +21,34 @@ extern "C" {
  *
  * This describes the planes that tv iterates together on the device. */
 
-/* `q` is the dual field along x, y and z, and `image` x of primal-dual. */
+/* `q` is the dual field along x, y and z; `image` is the image of the method primal-dual. */
 struct tv_fields {
     float *q[3], *image;
 };
 
-/* Arrays begin at the first plane held: slice 0 of the slab in 2D, range.first in 3D. */
+/* Arrays begin at the first plane that is held: slice 0 of the slab in 2D, range.first in 3D. */
 struct tv_planes {
-    const float *values; /* f */
-    int64_t n, plane;    /* planes, and pixels of one */
+    const float *values; /* the input f */
+    int64_t n, plane;    /* number of planes, and of pixels in a plane */
     int ny, nx;
-    bool volume, dual; /* 3D; primal-dual */
-    bool masked; /* f is NaN where a pixel is invalid, and a difference with NaN counts as 0 */
+    bool volume, dual; /* volume: 3D; dual: method primal-dual */
+    bool masked;       /* f is NaN if a pixel is invalid, and a difference with NaN counts as 0 */
     float weight;
-    const int32_t
-        *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
+    const int32_t *done; /* for each plane, whether it is done and no longer changed; in 3D all
+                          * planes have the same value */
 };
 
-/* One launch carries out so many iterations at most. */
+/* One launch carries out at most this many iterations. */
 enum { TV_STEPS_2D = 4, TV_STEPS_3D = 3, TV_MOST_STEPS = 4 };
 
-/* This is the place of one pixel. */
+/* The place of one pixel. */
 struct tv_at {
-    int64_t i; /* of the arrays */
+    int64_t i; /* index of the pixel in the arrays */
     int64_t z;
     int y, x;
 };
 
-/* Returns m at a pixel, and the new x in *image where that is not NULL. */
+/* Returns m at a pixel, and writes the new x to *image unless that is NULL. */
 static __device__ __forceinline__ float ts_cuda_tv_point(const struct tv_planes &planes,
                                                          const struct tv_fields &q,
                                                          const struct tv_step &step,
@@ -78,8 +78,8 @@ struct tv_gradient {
     float x, y, z, point, norm;
 };
 
-/* Returns the gradient of m at a pixel, from m there and at the next pixels, and m; *image as
- * above. */
+/* Returns the gradient of m at a pixel, from m there and at the next pixels, and returns m itself;
+ * *image is as above. */
 static __device__ __forceinline__ struct tv_gradient
 ts_cuda_tv_gradient(const struct tv_planes &planes, const struct tv_fields &q,
                     const struct tv_step &step, const struct tv_at &at, float *image)
@@ -104,17 +104,17 @@ ts_cuda_tv_gradient(const struct tv_planes &planes, const struct tv_fields &q,
 
 /* ---- tv step -----------------------------------------------------------------------------------
  *
- * This carries out K iterations of tv in one pass over the fields. A warp has a row of 32 pixels,
- * and each thread marches through the planes (in 2D through the rows of a slice). At plane s it
- * reads q and f, and iteration j works out m of plane s - j and, from it, the new q of the plane
- * before, which iteration j + 1 finds in registers. Neighbors along x are in other lanes; in 3D
- * those along y are in other warps of a block of 32 x 32 threads, and come through shared memory.
- * Each iteration needs one more pixel on every side, so that 32 - 2 K pixels of 32 come out; the
- * neighboring block computes the others again.
+ * This carries out K iterations of tv in one pass over the fields. A warp works on a row of 32
+ * pixels, and each thread marches through the planes (in 2D through the rows of a slice). At plane
+ * s it reads q and f, and iteration j computes m of plane s - j and, from it, the new q of the
+ * plane before; iteration j + 1 finds that q in registers. Neighbors along x are in other lanes; in
+ * 3D those along y are in other warps of a block of 32 x 32 threads, and come through shared
+ * memory. Each iteration needs one more pixel on every side, so 32 - 2 K of 32 pixels have a
+ * result; the neighboring block computes the others.
  *
  * The sums are those of the CPU in the same order, so that a pixel's bytes depend neither on K nor
- * on where in a block it lies. K iterations move 28 bytes a pixel in 3D and 20 in 2D, 8 more with
- * primal-dual; what two blocks read is found in the second cache. docs/notes/tv.md has times, and
+ * on its place in a block. K iterations move 28 bytes a pixel in 3D and 20 in 2D, and 8 more with
+ * primal-dual; what two blocks read is in the second cache. docs/notes/tv.md has times, and says
  * why roots are exact. */
 
 enum { LANES = 32, WARPS_3D = 32, WARPS_2D = 8, RUN = 64, MOST_BLOCKS_Z = 65535 };
@@ -123,16 +123,16 @@ template <int K> struct tv_steps {
     struct tv_step at[K];
 };
 
-/* These values of one pixel are read. `along` is q along the axis of the march, `across` q along y
- * in 3D. */
+/* The values of one pixel that are read. `along` is q along the axis of the march; `across` is q
+ * along y in 3D. */
 struct pixel {
     float x, across, along, value, image;
 };
 
-/* A thread marches over the elements `at` + s * stride, for s in [first, end). */
+/* A thread marches over the elements at + s * stride, for s in [first, end). */
 struct march {
     int64_t at, stride;
-    int first, end, n; /* n: planes, or rows of a slice */
+    int first, end, n; /* n: number of planes, or of rows of a slice */
     bool inside, last_x, last_y;
 };
 
@@ -155,19 +155,18 @@ static __device__ __forceinline__ struct pixel read_pixel(const struct tv_planes
     return pixel;
 }
 
-/* A thread keeps this of an iteration from plane to plane: q and m of the plane before, and its new
- * x. */
+/* What a thread keeps of one iteration from plane to plane: q and m of the plane before, and its
+ * new x. */
 struct tv_stage {
     float x, across, along, point, image, value;
 };
 
-/* Warps exchange these values: those of this plane, and of the one before. */
+/* The values that warps exchange: those of this plane, and of the one before. */
 template <int K> struct tv_shared {
     float across[K][2][WARPS_3D][LANES], point[K][2][WARPS_3D][LANES];
 };
 
-/* Carries out one iteration: from q (and x) of plane s in `now` to the new q of plane s - 1, in
- * place. */
+/* Carries out one iteration: replaces q (and x) of plane s in `now` by the new q of plane s - 1. */
 template <bool VOLUME, bool DUAL, bool MASKED>
 static __device__ __forceinline__ void
 step_pixel(const struct march &march, const struct tv_step &step, float weight, int s,
@@ -237,7 +236,7 @@ march_on(const struct tv_planes &planes, const struct tv_fields &from, const str
     }
 }
 
-/* The grid is tiles of x, tiles of y, and chunks of planes. */
+/* The grid counts tiles of x, tiles of y, and chunks of planes. */
 template <int K, bool DUAL, bool MASKED>
 static __global__ void __launch_bounds__(LANES *WARPS_3D)
     step_volume(struct tv_planes planes, struct tv_fields from, struct tv_fields to,
@@ -264,7 +263,7 @@ static __global__ void __launch_bounds__(LANES *WARPS_3D)
     march_on<K, true, DUAL, MASKED>(planes, from, to, steps, march, writes, &shared);
 }
 
-/* The grid is tiles of x, chunks of rows, one for each warp, and slices. */
+/* The grid counts tiles of x, chunks of rows (one for each warp), and slices. */
 template <int K, bool DUAL, bool MASKED>
 static __global__ void __launch_bounds__(LANES *WARPS_2D)
     step_slices(struct tv_planes planes, struct tv_fields from, struct tv_fields to,
@@ -324,15 +323,15 @@ static void launch_slices(const struct tv_planes *planes, const struct tv_fields
         <<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
 }
 
-/* Returns how many of the iterations left the next launch carries out. */
+/* Returns how many of the remaining iterations the next launch carries out. */
 static int steps_at_once(const struct tv_planes *planes, int64_t left)
 {
     const int most = planes->volume ? TV_STEPS_3D : TV_STEPS_2D;
     return left >= most ? most : left >= 2 ? 2 : 1;
 }
 
-/* Enqueues n_steps iterations, each with its factors in `steps`: `to` becomes what follows `from`.
- * Planes [first, end) of `to` are right where those up to n_steps further on either side are in
+/* Enqueues n_steps iterations from `from` to `to`; `steps` has the factors of each. Planes [first,
+ * end) of `to` become right if the planes up to n_steps further on both sides are right in
  * `from`. */
 static enum ts_status take_steps(const struct stage_context *context,
                                  const struct tv_planes *planes, const struct tv_fields *from,
@@ -366,11 +365,12 @@ struct job {
     const struct stage_context *context;
     const struct tv_params *params;
     struct tv_planes planes;
-    struct tv_fields fields[2]; /* a launch goes from one to the other */
-    struct tv_range range;      /* in planes held: in 2D all are the output's */
-    double unit;                /* by which values are divided; `params` are divided, too */
-    float *values;              /* f, divided */
-    double *partial;            /* of each chunk of each plane */
+    struct tv_fields fields[2]; /* a launch reads one of them and writes the other */
+    struct tv_range range;      /* range of the planes held; in 2D all planes are output planes */
+    double unit;                /* the unit that values are divided by; `params` are divided by it,
+                                 * too */
+    float *values;              /* the input f, divided by unit */
+    double *partial;            /* one sum for each chunk of each plane */
     int32_t *done;
     const struct cuda_call *call;
     cudaStream_t stream;
@@ -419,14 +419,14 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 
 /* ---- the start ------------------------------------------------------------------------------- */
 
-/* Returns true where pixel i of all slices is valid; `valid` may be NULL. */
+/* Returns true if pixel i of all slices is valid; `valid` may be NULL. */
 static __device__ inline bool is_valid(const uint64_t *valid, int64_t i, int64_t plane)
 {
     const int64_t pixel = i % plane;
     return !valid || valid[i / plane * ((plane + 63) / 64) + pixel / 64] >> pixel % 64 & 1;
 }
 
-/* Values are divided by the unit. Invalid pixels become NaN. */
+/* Copies values, divided by the unit, as floats. Invalid pixels become NaN. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     convert(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *values,
@@ -437,7 +437,7 @@ static __global__ void __launch_bounds__(THREADS)
         values[i] = is_valid(valid, i, plane) ? ts_tv_value((float)in[i], per_unit) : NAN;
 }
 
-/* Gives invalid pixels of the result, and those of far values, what the input has. */
+/* Gives invalid pixels of the result, and those with a value of TV_FAR, the values of the input. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     keep_far(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *out,
@@ -479,7 +479,7 @@ static enum ts_status begin(struct job *job, const void *in, const uint64_t *val
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
-/* Takes planes [first, end) and writes the result of planes [z, z + n) to `out`. */
+/* Looks at planes [first, end), and writes the result of planes [z, z + n) to `out`. */
 static __global__ void __launch_bounds__(THREADS)
     look(struct tv_planes planes, struct tv_fields fields, struct tv_step step,
          struct tv_range range, float *out, float unit, double *partial)
@@ -523,7 +523,7 @@ struct decision {
     int64_t n_chunks, plane, look, looks, iterations;
     bool volume, stops;
     double tolerance, unit;
-    double *distances; /* the rows of the output's planes in the tables */
+    double *distances; /* rows of the tables that belong to the output's planes */
     uint32_t *counts;
     int32_t *done;
     struct cuda_report report;
@@ -534,9 +534,10 @@ static __device__ double distance_of(double gap, double pixels)
     return gap <= 0 ? 0 : sqrt(2 * gap / pixels);
 }
 
-/* One block runs: a warp sums the gap of a plane and records it, then the first thread sums those
- * of the planes. It reports the largest distance, in 3D that of all planes. Distances are not
- * negative, and the bits of such doubles are ordered as they are. */
+/* One block runs: each warp sums the gap of a plane and records it, then the first thread sums
+ * those of all planes. It reports the largest distance; in 3D there is only one, that of all
+ * planes. Distances are not negative, so comparing the bits of these doubles compares the
+ * doubles. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d, double *gaps)
 {
     __shared__ int32_t all, looked;
@@ -596,6 +597,7 @@ static struct cuda_report report_of(const struct job *job, int64_t done)
     return ts_cuda_report(job->call, done, most, (double)done / (double)most);
 }
 
+/* Enqueues a look at the result after iteration i, and the decision which planes are done. */
 static enum ts_status look_at(struct job *job, const struct tv_fields *fields, struct tv_step step,
                               const struct tv_range *range, int64_t i, int64_t n_look, float *out)
 {
@@ -634,8 +636,8 @@ static struct tv_range range_after(const struct job *job, int64_t i)
     return job->planes.volume ? ts_tv_range_of_iteration(job->params, &job->range, i) : job->range;
 }
 
-/* Enqueues as many iterations from number i on as one launch carries out before the next look.
- * *step moves on. */
+/* Enqueues as many iterations, from number i on, as one launch can carry out before the next look,
+ * and advances *step. */
 static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step, int *side)
 {
     const int64_t left = job->params->iterations - *i,
@@ -659,7 +661,7 @@ static __global__ void carried_out(struct cuda_report report)
     ts_cuda_report_write(report, NAN);
 }
 
-/* Reports iterations where no look does until the last one. */
+/* Reports iteration i if looks do not: with stop TV_NEVER, the only look is the last one. */
 static enum ts_status report(const struct job *job, int64_t i)
 {
     if (!job->call->progress || job->params->stop != TV_NEVER)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands for the CUDA side in builds without it. Every entry point refuses, so nothing behind it is
- * ever reached and needs no stand-in.
+ * Replaces the CUDA side in builds without it. Every entry point refuses, so the functions behind
+ * them are never reached and are not needed here.
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/selftest.h"

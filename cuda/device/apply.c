@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one stage over whole images of the host, slab by slab on a CUDA device, without overlap: for
- * tests and small callers. The output starts out poisoned, between guards that must be whole in the
- * end.
+ * Runs one stage over whole images of the host, slab by slab on a CUDA device, without overlap, for
+ * tests and small callers. The output is filled with poison first and has guards around it that
+ * must be unchanged in the end.
  */
 #include <stdlib.h>
 
@@ -19,14 +19,13 @@ struct apply {
     const struct ts_image *const *references;
     struct ts_image *out;
     int64_t slab;
-    void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0, or all of it for a
-                                   stage with reads() */
-    void *valid[STAGE_INPUTS];  /* the bits of masked ones */
+    void *inputs[STAGE_INPUTS]; /* on the device: a slab of each input, with its halo for input 0;
+                                 * or the whole input for a stage with reads() */
+    void *valid[STAGE_INPUTS];  /* on the device: the bits of masked inputs */
     unsigned char *output;      /* on the device: guard, slab, guard */
-    void *padded; /* on the device: of the driver, which pads a slab where it replaces invalid
-                     pixels */
-    struct stage_driver
-        pads; /* on the host: puts a slab with its halo together, and nothing else */
+    void *padded; /* on the device: buffer in which the driver pads a slab when it replaces invalid
+                   * pixels */
+    struct stage_driver pads; /* on the host: only used to pad a slab with its halo */
 };
 
 static const struct ts_image *image_of(const struct apply *apply, int input)
@@ -66,7 +65,7 @@ static enum ts_status allocate_memory(struct apply *apply)
     return apply->pads.padded ? TS_OK : ts_diag_no_memory(apply->context->diag, padded);
 }
 
-/* Uploads slices, which lie on the device afterwards. */
+/* Uploads slices; `slices` then points to the device. */
 static enum ts_status upload(struct apply *apply, int input, struct ts_image *slices)
 {
     const size_t valid_bytes = (size_t)slices->axes[0].n * ts_valid_bytes(slices);
@@ -117,7 +116,7 @@ static enum ts_status check_guards(const struct apply *apply, const unsigned cha
     return TS_OK;
 }
 
-/* Runs one slab whose output lies between guards. */
+/* Runs one slab, whose output is between guards. */
 static enum ts_status map_slab(struct apply *apply, const struct ts_image *padded,
                                struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
 {
@@ -125,7 +124,7 @@ static enum ts_status map_slab(struct apply *apply, const struct ts_image *padde
     struct ts_image target = *out;
     unsigned char guards[2 * GUARD], *end = apply->output + GUARD + bytes;
     target.data = apply->output + GUARD;
-    target.valid = NULL; /* only runs carry on what is valid */
+    target.valid = NULL; /* only runs pass on what is valid */
     enum ts_status status = fill(apply, apply->output, GUARD_BYTE, GUARD);
     if (status == TS_OK)
         status = fill(apply, target.data, POISON_BYTE, bytes);
@@ -144,8 +143,8 @@ static enum ts_status map_slab(struct apply *apply, const struct ts_image *padde
     return status == TS_OK ? check_guards(apply, guards) : status;
 }
 
-/* The slab is padded on the host, where all slices are; the slices without halo lie within it on
- * the device. */
+/* The slab is padded on the host, which has all slices; on the device, the slices without halo are
+ * part of it. */
 static enum ts_status slab(void *from, int64_t z, int64_t n)
 {
     struct apply *apply = from;

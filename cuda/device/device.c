@@ -97,7 +97,7 @@ void ts_cuda_code_text(const struct cuda_code *codes, int n, char *text, size_t 
     list(codes, n, true, length ? " and PTX for " : "PTX for ", text + length, size - length);
 }
 
-/* Writes the list of this build. */
+/* Writes the list of the device code in this build. */
 static void code_here_text(char *text, size_t size)
 {
 #ifdef TS_CUDA_CODES
@@ -155,8 +155,8 @@ int ts_cuda_runtime(void)
 #endif
 }
 
-/* Returns the oldest driver that this build can use, which is any of its runtime's major
- * version. */
+/* Returns the oldest driver version that this build can use: any of its runtime's major version
+ * will do. */
 static int driver_needed(void)
 {
     enum { WITHOUT_RUNTIME = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
@@ -196,7 +196,8 @@ static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
     return ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
 }
 
-/* Finds a function. POSIX allows a data pointer from dlsym to be used as a function pointer. */
+/* Looks a function up in the library, and returns whether it is there. POSIX allows a data pointer
+ * from dlsym to be used as a function pointer. */
 static bool find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);

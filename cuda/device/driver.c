@@ -2,8 +2,8 @@
  *
  * These are the calls of a driver on a CUDA device, for the steps of stages/engine/driver.c.
  * Partial results of a reduction stay on the device over all slabs of a round. Then either the
- * stage's own launcher makes the results there, or the partials are copied to the host, the stage's
- * finish() makes the results, and they are copied back.
+ * stage's launcher makes the results on the device, or the partials are copied to the host, the
+ * stage's finish() makes the results, and they are copied back.
  */
 #include "cuda/device/driver.h"
 
@@ -22,8 +22,8 @@
 
 /* ---- driver bytes ------------------------------------------------------------------------------
  *
- * This computes how much memory a driver holds on a CUDA device and on the host for it. Plan and
- * driver both ask here, so the memory planned is the memory allocated. */
+ * This computes how much memory a driver holds on a CUDA device, and on the host for it. Plan and
+ * driver both ask here, so what is planned is what is allocated. */
 
 static size_t largest_partial(const struct stage_context *context, int input)
 {
@@ -39,15 +39,15 @@ static size_t largest_partial(const struct stage_context *context, int input)
     return ts_cuda_stride(largest);
 }
 
-/* Returns true where the results are made on the device. */
+/* Returns true if the results are made on the device. */
 static bool driver_finishes(const struct stage_context *context)
 {
     const struct cuda_reduction *reduction = context->stage->cuda->reduction;
     return reduction->finishes && reduction->finishes(context);
 }
 
-/* Returns true where the device checks slices and the host's finish() is asked later; and the bytes
- * of what is refused, on the device and, pinned, on the host. */
+/* Returns true if the device checks slices and the host's finish() is asked later; the other
+ * function returns the bytes of a refused total, on the device and in pinned host memory. */
 static bool driver_checks(const struct stage_context *context)
 {
     const struct stage_cuda *cuda = context->stage->cuda;
@@ -60,7 +60,7 @@ static size_t refused_bytes(const struct stage_context *context)
     return driver_checks(context) ? ts_cuda_stride(sizeof(struct cuda_refused)) : 0;
 }
 
-/* Returns the bytes from one result of a slice to the next. */
+/* Returns the distance in bytes of the results of neighboring slices. */
 static size_t result_stride(const struct stage_context *context)
 {
     return ts_cuda_stride(driver_finishes(context)
@@ -68,7 +68,7 @@ static size_t result_stride(const struct stage_context *context)
                               : context->stage->reduction->result_bytes(context));
 }
 
-/* Returns how many partials or results of an input lie side by side. */
+/* Returns how many partials or results of an input there are side by side. */
 static int64_t partial_count(const struct stage_context *context, int input, int64_t slab_slices)
 {
     return input == 0 && ts_stage_reduces_slices(context) ? slab_slices : 1;
@@ -85,7 +85,7 @@ static size_t results_bytes(const struct stage_context *context, int64_t slab_sl
     return result_stride(context) * (size_t)partial_count(context, 0, slab_slices);
 }
 
-/* Returns the bytes of scratch of the launcher that needs most. */
+/* Returns the scratch bytes of the launcher that needs most. */
 static size_t driver_scratch_bytes(const struct stage_context *context, int64_t n)
 {
     const struct stage_cuda *cuda = context->stage->cuda;
@@ -108,14 +108,14 @@ static size_t driver_constants_bytes(const struct stage_context *context)
     return cuda->constants_bytes ? ts_cuda_stride(cuda->constants_bytes(context)) : 0;
 }
 
-/* Returns the bytes of a slice of the border's constant. */
+/* Returns the bytes of one slice filled with the border's constant. */
 static size_t outside_bytes(const struct stage_context *context)
 {
     const struct stage_reach reach = ts_stage_reach(context);
     return reach.halo > 0 && reach.border == BORDER_CONSTANT ? ts_slice_bytes(&context->in) : 0;
 }
 
-/* Describes the transforms on the device; returns how many. */
+/* Describes the transforms on the device, and returns how many there are. */
 static int driver_transforms(const struct stage_context *context,
                              struct fft_shape shapes[STAGE_TRANSFORMS])
 {
@@ -123,8 +123,8 @@ static int driver_transforms(const struct stage_context *context,
     return cuda->transforms ? cuda->transforms(context, shapes) : 0;
 }
 
-/* All plans of a stage share one work area, since their transforms follow one another. The plans
- * also hold tables of factors, which are counted with it. */
+/* All plans of a stage share one work area, since their transforms run one after the other. The
+ * plans also hold tables of factors, which count here if `tables` is set. */
 static size_t transforms_bytes(const struct stage_context *context, bool tables)
 {
     struct fft_shape shapes[STAGE_TRANSFORMS];
@@ -180,7 +180,7 @@ size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t sl
 {
     return pinned_bytes(context, slab_slices) + refused_bytes(context) +
            ts_cuda_packed_pinned_bytes(context, slab_slices) +
-           outside_bytes(context); /* the slice, while it is copied */
+           outside_bytes(context); /* the slice of constants, while it is copied */
 }
 
 size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n)
@@ -254,7 +254,7 @@ static enum ts_status create_reduction(struct cuda_driver *driver)
     return status == TS_OK && driver->checks ? create_refused(driver) : status;
 }
 
-/* Allocates the tables that the map writes, whole, on the device. */
+/* Allocates the tables that the map writes on the device, each in full. */
 static enum ts_status create_tables(struct cuda_driver *driver)
 {
     const struct stage_table *tables;
@@ -308,7 +308,7 @@ static enum ts_status write_constants(struct cuda_driver *driver)
                                driver->cuda->constants_bytes(context));
 }
 
-/* Makes a slice of the border's constant on the host and copies it to the device. */
+/* Makes a slice filled with the border's constant on the host and copies it to the device. */
 static enum ts_status create_outside(struct cuda_driver *driver)
 {
     const struct stage_context *context = &driver->base.context;
@@ -394,8 +394,8 @@ static enum ts_status restart(struct stage_driver *base)
     enum ts_status status =
         fill(driver, driver->results, results_bytes(context, base->slab_slices));
     if (status == TS_OK && driver->checks)
-        status =
-            ts_cuda_wait(driver->session, CUDA_COMPUTE); /* for copies of what was refused before */
+        status = ts_cuda_wait(driver->session, CUDA_COMPUTE); /* waits for copies of what was
+                                                               * refused before */
     if (status == TS_OK && driver->checks)
         status = clear_refused(driver);
     return status == TS_OK ? ts_stage_reduced_create(context, base->slab_slices, &base->reduced)
@@ -423,8 +423,8 @@ void ts_cuda_driver_report(struct stage_driver *driver, const struct cuda_report
     cuda_of(driver)->reporting = reporting;
 }
 
-/* Records an event where a stretch of work that is timed begins or ends. Does nothing if `status`
- * is an error, which it returns, or if nothing is timed. */
+/* Records an event at the start or the end of a stretch of work that is timed. Does nothing if
+ * `status` is an error, which it then returns, or if nothing is timed. */
 static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
 {
     struct cuda_timer *timer = driver->timer;
@@ -433,7 +433,8 @@ static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
     return ts_cuda_event_record(driver->session, timer->events[timer->n++], CUDA_COMPUTE);
 }
 
-/* Returns the bytes from a slice's partial to the next; 0 where the volume has one. */
+/* Returns the distance in bytes of the partials of neighboring slices, or 0 if the volume has one
+ * partial. */
 static size_t partial_stride(const struct cuda_driver *driver, bool of_slices)
 {
     return of_slices
@@ -441,8 +442,8 @@ static size_t partial_stride(const struct cuda_driver *driver, bool of_slices)
                : 0;
 }
 
-/* Reduces the pixels of each slice that are not left out. A slice without any adds nothing: its
- * partial is empty, which is written where reduce() would have overwritten it. */
+/* Reduces only the pixels of each slice that are not left out. A slice without such pixels adds
+ * nothing; if reduce() would have overwritten its partial, an empty partial is written. */
 static enum ts_status reduce_packed(struct cuda_driver *driver, int input,
                                     const struct ts_image *slices, bool of_slices)
 {
@@ -494,13 +495,13 @@ static enum ts_status add(struct stage_driver *base, int input, const struct ts_
     return mark(driver, status);
 }
 
-/* Copies to pinned memory and waits. */
+/* Copies from the device to pinned memory and waits. */
 static enum ts_status fetch(struct cuda_driver *driver, const void *from, size_t bytes)
 {
     return ts_cuda_driver_copy(driver, CUDA_TO_HOST, driver->pinned, from, bytes);
 }
 
-/* Copies the host's n results to the device, where each starts a stride after the last. */
+/* Copies the host's n results to the device, each one stride behind the one before. */
 static enum ts_status send_results(struct cuda_driver *driver, const void *results, int64_t n)
 {
     const size_t stride = result_stride(&driver->base.context), bytes = driver->host_result_bytes;
@@ -577,7 +578,7 @@ static enum ts_status check_slices(struct cuda_driver *driver, int64_t z_first, 
                            : status;
 }
 
-/* The copy may go on while this looks; `past` alone is read then. */
+/* The copy may still run while this looks, so only `past` is read then. */
 static enum ts_status refused(struct stage_driver *base, bool wait, int64_t *slice)
 {
     const struct cuda_driver *driver = cuda_of(base);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers (stages/engine/driver.h) on a CUDA device: a stage's constants, scratch and reduction
- * there, and its calls on slabs that are already on the device. Everything is enqueued on the
- * session's CUDA_COMPUTE queue; the host waits only where the stage's own finish() runs on the
+ * Drivers (stages/engine/driver.h) on a CUDA device: they hold a stage's constants, scratch and
+ * reduction on the device, and call it on slabs that are already there. Everything is enqueued on
+ * the session's CUDA_COMPUTE queue; the host waits only if the stage's own finish() runs on the
  * host.
  */
 #ifndef CUDA_DEVICE_DRIVER_H
@@ -12,51 +12,51 @@
 #include "cuda/device/session.h"
 #include "stages/engine/driver.h"
 
-/* Compute the device bytes that ts_cuda_driver_create will allocate, and the host bytes that it
- * adds (most of them pinned), at plan time. `padded` is not counted. */
+/* Compute, for the plan, the device bytes that ts_cuda_driver_create will allocate, and the host
+ * bytes that it adds (most of them pinned). `padded` is not counted. */
 size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_slices);
 size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices);
 /* Returns the bytes of partials, results and constants that are copied over the bus when n slices
- * are reduced and mapped once, in a run. */
+ * are reduced and mapped once. */
 size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n);
 
-/* Creates a driver on the session's device, which is the context's, for slabs of at most
- * slab_slices. The session, which owns the device memory, and everything that the context points to
+/* Creates a driver for slabs of at most slab_slices on the session's device, which is also the
+ * context's. The session, which owns the device memory, and everything that the context points to
  * must outlive the driver. `padded` is device memory of ts_driver_padded_bytes() bytes, which
  * drivers may share. */
 enum ts_status ts_cuda_driver_create(struct cuda_session *session,
                                      const struct stage_context *context, int64_t slab_slices,
                                      void *padded, struct stage_driver **driver);
-/* Brings the running total of an input's reduction over the volume from a driver of the same stage
- * on another device, in place of its own. `reached` is an event of that device, and what this
- * device does next waits for it. */
+/* Replaces the driver's running total of an input's reduction over the volume by that of a driver
+ * of the same stage on another device. `reached` is an event of that device, for which this device
+ * waits. */
 enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver,
                                           const struct stage_driver *from, int input,
                                           struct cuda_event *reached);
-/* Brings the running total of an input's reduction over the volume to driver->reduced
- * (ts_stage_reduced_sum), where the totals of several processes are joined, and has the device
- * begin anew. ts_driver_finish() takes what is there then. Where the stage's finish() runs on the
- * device the total is that of the device: 64-bit counts, which add up, and of which
- * ts_cuda_driver_counts() returns how many bytes there are; 0 for other stages. */
+/* Moves the running total of an input's reduction over the volume to driver->reduced
+ * (ts_stage_reduced_sum), where the totals of several processes are joined, and makes the device
+ * start from nothing. ts_driver_finish() takes what is there then. If the stage's finish() runs on
+ * the device, the total consists of 64-bit counts, which can be added up; ts_cuda_driver_counts()
+ * returns their bytes, or 0 for other stages. */
 enum ts_status ts_cuda_driver_collect(struct stage_driver *driver, int input);
-/* Has the device begin anew without its running total, which another device has taken over. */
+/* Makes the device start without its running total, which another device has taken over. */
 void ts_cuda_driver_forget(struct stage_driver *driver, int input);
 size_t ts_cuda_driver_counts(const struct stage_driver *driver, int input);
-/* Copies the tables that the map wrote to driver->reduced, or those back to the device, and waits
- * for the queue. */
+/* Copies the tables that the map wrote to driver->reduced, or copies them back to the device, and
+ * waits for the queue. */
 enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver,
                                           enum cuda_direction direction);
 
-/* Records a pair of events around each stretch of work on the device from now on, for benchmarks.
- * NULL: no more. */
+/* Records a pair of events around each later stretch of work on the device, for benchmarks. NULL:
+ * no more. */
 enum { CUDA_TIMER_EVENTS = 64 };
 struct cuda_timer {
     struct cuda_event *events[CUDA_TIMER_EVENTS];
-    int n; /* recorded; further ones are left out */
+    int n; /* events recorded so far; further ones are left out */
 };
 void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer);
 
-/* Has map() report its iterations from now on, where the stage does that. The caller owns
+/* Makes map() report its iterations from now on, if the stage does that. The caller owns
  * `reporting` and its pinned memory, and gives each call a number. */
 struct cuda_reporting {
     struct cuda_progress *progress;

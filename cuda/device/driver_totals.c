@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Totals of reductions over a volume, which go on where they are: to another device of this
- * process, and to the host, where those of several processes are joined.
+ * Moves the totals of reductions over a volume: to another device of this process, and to the host,
+ * where the totals of several processes are joined.
  */
 #include "cuda/device/driver_state.h"
 

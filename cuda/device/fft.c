@@ -14,7 +14,7 @@
 #include "cuda/device/launch.h"
 
 struct cuda_fft {
-    cufftHandle plans[2]; /* complex: one for both ways; real: forward, inverse */
+    cufftHandle plans[2]; /* complex: one plan for both directions; real: forward, inverse */
     int n_plans;
     bool real;
 };
@@ -55,8 +55,8 @@ static const char *result_name(cufftResult result)
     return i < sizeof names / sizeof *names && names[i] ? names[i] : "unknown error";
 }
 
-/* This is the one place where cuFFT's results become diagnostics. It has no name for a device that
- * was lost: CUDA has. */
+/* This is the one place where cuFFT's results become diagnostics. It has no error for a device that
+ * was lost, but CUDA has. */
 static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult result,
                            const char *what)
 {
@@ -128,8 +128,8 @@ int ts_cuda_fft_version(void)
     return version;
 }
 
-/* Lengths with large prime factors need a longer transform and two arrays of it; others need one
- * array at most. */
+/* Lengths with large prime factors need a longer transform and two arrays of it; others need at
+ * most one array. */
 size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape)
 {
     return ((size_t)8 << 20) + 5 * sizeof(cufftComplex) * (size_t)ts_fft_spectrum_count(shape);

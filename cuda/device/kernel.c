@@ -41,13 +41,13 @@ enum ts_status ts_cuda_load(const struct stage_context *context, const void *con
     return ts_cuda_fold(context->diag, context->stage->name, error, "loading kernels");
 }
 
-/* Blocks are limited by the device at hand and by the numbers of the context's device, which tests
+/* Blocks are limited by the actual device, and by the numbers of the context's device, which tests
  * make smaller. */
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel,
                                        const char *name, int threads, int most, void **arguments,
                                        struct CUstream_st *stream)
 {
-    enum { SYSTEM_BYTES = 1024 }; /* the system takes so much of each block's shared memory */
+    enum { SYSTEM_BYTES = 1024 }; /* the system takes this much of each block's shared memory */
     const struct device_numbers *device = context->device;
     struct cudaFuncAttributes attributes;
     int resident = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every .cu file includes this first: the C headers as C++ sees them. Further C headers go into an
- * extern "C" block.
+ * Every .cu file includes this first. It includes the C headers that all need, for C++; further C
+ * headers go into an extern "C" block.
  */
 #ifndef CUDA_DEVICE_LAUNCH_CUH
 #define CUDA_DEVICE_LAUNCH_CUH
@@ -23,8 +23,8 @@ extern "C" {
 #include "cuda/device/launch.h"
 }
 
-/* Returns the context of kernels that belong to no stage of a chain; `stage` has the name for
- * messages. */
+/* Returns a context for kernels that belong to no stage of a chain; messages use the name of
+ * `stage`. */
 static inline struct stage_context ts_cuda_context(const struct stage *stage,
                                                    const struct device_numbers *device,
                                                    struct ts_diag *diag)
@@ -55,7 +55,8 @@ static inline struct stage_context ts_cuda_context(const struct stage *stage,
         MACRO(float);                                                                              \
     }
 
-/* Does the same for u32, i32 and f32 alone, where integers of 8 and 16 bits go another way. */
+/* Does the same for u32, i32 and f32 only, if integers of 8 and 16 bits are handled in a different
+ * way. */
 #define TS_CUDA_DTYPES_32(dtype, MACRO)                                                            \
     switch (dtype) {                                                                               \
         TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                      \
@@ -64,8 +65,8 @@ static inline struct stage_context ts_cuda_context(const struct stage *stage,
         MACRO(float);                                                                              \
     }
 
-/* Does the same where only the bits matter: the type is float, or the unsigned integer that is as
- * wide as a value. */
+/* Does the same if only the bits matter: the type is float, or the unsigned integer of the same
+ * width as a value. */
 #define TS_CUDA_BIT_TYPES(dtype, MACRO)                                                            \
     switch (dtype) {                                                                               \
     case TS_U8:                                                                                    \
@@ -87,7 +88,7 @@ static inline struct stage_context ts_cuda_context(const struct stage *stage,
         MACRO(uint32_t);                                                                           \
     }
 
-/* One access moves 4, 8 or 16 bytes. */
+/* The type with which one access moves 4, 8 or 16 bytes. */
 template <int BYTES>
 using cuda_word =
     typename std::conditional<BYTES == 4, uint32_t,
@@ -99,7 +100,8 @@ static inline __host__ __device__ int64_t ts_cuda_parts(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Blocks of so many threads that the device holds at once, as far as threads are the limit. */
+/* Returns how many blocks of this many threads the device holds at once, if threads are the only
+ * limit. */
 static inline int64_t ts_cuda_blocks_at_once(const struct stage_context *context, int threads)
 {
     return (int64_t)context->device->multiprocessors * (context->device->threads / threads);

@@ -11,41 +11,41 @@
 /* Counts a launch, and turns an error of it into a diagnostic of the stage. Call it after every
  * kernel launch. */
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel);
-/* Allows a kernel more than 48 KiB of dynamic shared memory. Call it before the launch. More than a
- * block of the context's device may have beside the kernel's static memory is an error (code
- * cuda-shared). */
+/* Allows a kernel more than 48 KiB of dynamic shared memory. Call it before the launch. It is an
+ * error (code cuda-shared) to ask for more than a block of the context's device can have beside the
+ * kernel's static memory. */
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel,
                               size_t bytes);
-/* Loads kernels onto the current device. CUDA else loads each at its first launch, and waits for
- * the device's work before it: a slab would go to its device only when the slab before it is
+/* Loads kernels onto the current device. Otherwise CUDA loads each at its first launch, and first
+ * waits until the device has no work: a slab would then start only after the slab before it is
  * done. */
 enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n);
-/* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most
- * `most` on each multiprocessor. Counts the launch. `name` is for messages. */
+/* Launches a kernel whose blocks wait for each other: as many blocks as the device holds at once,
+ * at most `most` on each multiprocessor. It counts the launch. Messages use `name`. */
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel,
                                        const char *name, int threads, int most, void **arguments,
                                        struct CUstream_st *stream);
 
-/* Enqueues the stage's transforms that call->transforms holds; counted as launches. Samples as
- * core/fft.h lays them out, on the device. */
+/* Enqueues the transforms in call->transforms, on samples on the device that are laid out as
+ * core/fft.h says. They count as launches. */
 struct cuda_fft;
 enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft,
                                    float *in, float *out);
 enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft,
                                    float *in, float *out);
 
-/* Doubles cost what floats cost twice on the processors made for computing, and 32 to 64 times on
- * the others. */
+/* Returns true if a double costs about as much as two floats, which holds for processors made for
+ * computing; on the others it costs as much as 32 to 64 floats. */
 static inline bool ts_cuda_fast_doubles(const struct stage_context *context)
 {
     return context->device->double_ratio <= 4;
 }
 
-/* Arrays of the device begin on multiples of so many bytes. */
+/* Arrays on the device begin at multiples of this many bytes. */
 enum { CUDA_ALIGNMENT = 256 };
 
-/* bytes up to the next multiple of CUDA_ALIGNMENT: the distance of partials and results of
- * neighboring slices. */
+/* Returns the next multiple of CUDA_ALIGNMENT from `bytes` on: the distance of partials and results
+ * of neighboring slices. */
 static inline size_t ts_cuda_stride(size_t bytes)
 {
     return (bytes + CUDA_ALIGNMENT - 1) / CUDA_ALIGNMENT * CUDA_ALIGNMENT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This gives the number of blocks of so many threads that __launch_bounds__ may ask for: `wanted`,
- * or what one multiprocessor of the architecture that is compiled for can hold. Source: CUDA C++
- * Programming Guide, table of compute capabilities.
+ * TS_CUDA_BLOCKS(threads, wanted) is the number of resident blocks that __launch_bounds__ may ask
+ * for: `wanted`, or fewer if one multiprocessor of the architecture that is compiled for cannot
+ * hold so many. Source: CUDA C++ Programming Guide, table of compute capabilities.
  */
 #ifndef CUDA_DEVICE_OCCUPANCY_CUH
 #define CUDA_DEVICE_OCCUPANCY_CUH

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every input has its own stretch of `values`, of which the largest input that is packed alone
- * needs the first bytes too: an input that streams with input 0 lies behind it, and others are
- * packed at other times.
+ * Every input has its own part of `values`, but inputs that are packed at different times may share
+ * the first bytes: an input that streams with input 0 comes behind it, and others are packed alone.
  */
 #include "cuda/device/packed.h"
 
@@ -10,7 +9,7 @@
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
 
-/* Returns true where an input is packed together with input 0. */
+/* Returns true if an input is packed together with input 0. */
 static bool joins(const struct stage_context *context, int input)
 {
     return input > 0 && ts_stage_streams(context, input - 1) && input - 1 != ts_stage_mask(context);
@@ -21,7 +20,7 @@ static size_t stride_of(const struct stage_context *context, int input)
     return ts_cuda_stride(ts_slice_bytes(ts_stage_input(context, input)));
 }
 
-/* Fills in where the inputs' slices lie. Returns the bytes of all. */
+/* Sets where the slices of each input are in `values`. Returns the bytes of all. */
 static size_t lay_out(const struct stage_context *context, int64_t n, struct cuda_packed *packed)
 {
     size_t together = 0, most = 0;

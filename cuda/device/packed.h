@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pixels that a reduction on a CUDA device is handed where some are left out
- * (stages/engine/validity.h: ts_stage_packs): they are packed slice by slice. How many a slice has
- * is known on the device first, so that the host waits once for each slab.
+ * If pixels are left out of a reduction (stages/engine/validity.h: ts_stage_packs), the others are
+ * packed slice by slice on the CUDA device. The device counts how many a slice has, so the host
+ * waits once for each slab.
  */
 #ifndef CUDA_DEVICE_PACKED_H
 #define CUDA_DEVICE_PACKED_H
@@ -12,12 +12,13 @@
 
 /* Memory of the packed pixels. */
 struct cuda_packed {
-    void *chosen, *values; /* on the device */
-    uint32_t *n;           /* pixels of each slice, in pinned memory */
-    size_t strides[STAGE_INPUTS], offsets[STAGE_INPUTS]; /* of an input's slices in `values` */
+    void *chosen, *values; /* both on the device */
+    uint32_t *n;           /* in pinned memory: the number of pixels of each slice */
+    size_t strides[STAGE_INPUTS], offsets[STAGE_INPUTS]; /* of an input's slices in `values`, in
+                                                          * bytes */
 };
 
-/* Return the bytes that slabs of so many slices need on the device, and in pinned memory; 0 where
+/* Return the bytes that slabs of this many slices need, on the device and in pinned memory; 0 if
  * nothing is packed. */
 size_t ts_cuda_packed_bytes(const struct stage_context *context, int64_t slab_slices);
 size_t ts_cuda_packed_pinned_bytes(const struct stage_context *context, int64_t slab_slices);
@@ -25,12 +26,12 @@ size_t ts_cuda_packed_pinned_bytes(const struct stage_context *context, int64_t 
 enum ts_status ts_cuda_packed_create(struct cuda_session *session,
                                      const struct stage_context *context, int64_t slab_slices,
                                      struct cuda_packed *packed);
-/* Packs the slices of an input and, for input 0, of the references that stream with it. Returns
- * when their numbers are on the host; the packing itself may be enqueued. */
+/* Packs the slices of an input and, for input 0, of the references that stream with it. When it
+ * returns, the numbers of pixels are on the host; the packing itself may still be enqueued. */
 enum ts_status ts_cuda_packed_bring(struct cuda_session *session,
                                     const struct stage_context *context, int input,
                                     const struct ts_image *slices, struct cuda_packed *packed);
-/* Describes what was packed of slice i, as ts_stage_pack does. */
+/* Describes the packed pixels of slice i, as ts_stage_pack does. */
 void ts_cuda_packed_slice(const struct cuda_packed *packed, const struct stage_context *context,
                           int input, const struct ts_image *slices, int64_t i,
                           struct ts_image views[STAGE_INPUTS]);

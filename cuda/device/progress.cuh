@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels report with this how far the map is to which they belong (cuda/device/progress.h). One
- * thread writes 96 bytes to memory of the host, which takes a microsecond or two.
+ * Kernels call these functions to report how far their map is (cuda/device/progress.h). One thread
+ * writes 96 bytes to memory of the host, which takes a microsecond or two.
  */
 #ifndef CUDA_DEVICE_PROGRESS_CUH
 #define CUDA_DEVICE_PROGRESS_CUH
@@ -12,14 +12,14 @@ extern "C" {
 #include "cuda/device/progress.h"
 }
 
-/* A kernel gets this by value, and adds the residual. */
+/* A kernel gets this by value, and adds the residual when it reports. */
 struct cuda_report {
     struct cuda_progress *to; /* NULL: nobody asks */
     struct cuda_progress_record record;
 };
 
-/* Returns the report of a call that has so many iterations behind it. `part` is as in struct
- * stage_iteration. */
+/* Returns the report of a call that has done `done` of at most `most` iterations. `part` is as in
+ * struct stage_iteration. */
 static inline struct cuda_report ts_cuda_report(const struct cuda_call *call, int64_t done,
                                                 int64_t most, double part)
 {
@@ -27,7 +27,7 @@ static inline struct cuda_report ts_cuda_report(const struct cuda_call *call, in
     return report;
 }
 
-/* One thread of a kernel calls this. */
+/* Writes the report. One thread of a kernel calls this. */
 static __device__ inline void ts_cuda_report_write(const struct cuda_report &report,
                                                    double residual)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver is asked in a child process: the caller may still fork workers afterwards, and goes on
- * whatever the driver does, a crash and an endless wait included. The answer comes back through a
- * pipe. A caller that will use a device does not start the driver twice, which takes a tenth of a
- * second each time: a thread of its own process asks. Then a driver that crashes is the caller's to
- * handle, and one that ends the process ends it.
+ * even if the driver crashes or hangs. The answer comes back through a pipe. A caller that will use
+ * a device does not start the driver twice, which takes a tenth of a second each time: a thread of
+ * its own process asks. If the driver crashes then, the caller must handle that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 
 enum { QUERY_SECONDS = 60 }; /* a machine with many devices that nobody keeps awake takes ten */
 
-/* The message of the child or the thread: the devices, or the record of the error. */
+/* The message from the child or the thread: the devices, or the record of the error. */
 struct answer {
     enum ts_status status;
     struct cuda_devices found;
@@ -78,7 +77,7 @@ static enum ts_status report(const struct answer *answer, struct cuda_devices *f
 /* A process has one driver, and so one thread that starts it. */
 static struct {
     pthread_t handle;
-    bool begun, joined, given_up; /* given_up: it took too long once */
+    bool begun, joined, given_up; /* given_up: starting took too long once */
     pthread_mutex_t lock;
     pthread_cond_t ended;
     atomic_bool over;
@@ -148,7 +147,7 @@ void ts_cuda_start_end(void)
 
 /* ---- in a process ---------------------------------------------------------------------------- */
 
-/* Ends by _exit: the clean-up of libraries is the parent's, not the child's. */
+/* Ends by _exit, because the libraries' clean-up must run only in the parent. */
 static _Noreturn void serve(int pipe)
 {
     struct answer answer;
@@ -174,7 +173,7 @@ static int64_t milliseconds(void)
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* Returns the bytes read: the whole answer, or fewer where the child ended or the time was up
+/* Returns the bytes read: the whole answer, or fewer if the child ended or the time was up
  * (*late). */
 static size_t receive(int pipe, struct answer *answer, bool *late)
 {
@@ -238,7 +237,7 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     if (thread.begun)
         return wait_for_thread(found, diag);
     if (ts_cuda_started() || !ts_cuda_driver_present())
-        return ts_cuda_query_here(found, diag); /* nothing is lost, or nothing is started */
+        return ts_cuda_query_here(found, diag); /* CUDA runs already, or there is no driver */
     *found = (struct cuda_devices){0};
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},

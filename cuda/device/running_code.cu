@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kernel that does nothing is never launched: its attributes report which of this build's code
- * the device in use runs. They also show whether the code can be loaded at all.
+ * This kernel does nothing and is never launched: its attributes tell which of this build's code
+ * the device in use runs, and whether that code can be loaded at all.
  */
 #include "cuda/device/launch.cuh"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This has the streams, memory and events of one device, through the CUDA runtime, and the messages
- * for its errors. Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is
- * allocated piece by piece while a run is set up, so that memory checkers see where each piece
- * ends, and freed all at once.
+ * for its errors. Built only with CUDA; other builds have cuda/device/absent.c. Memory is allocated
+ * piece by piece while a run is set up, so that memory checkers see where each piece ends, and
+ * freed all at once.
  */
 #include "cuda/device/session.h"
 
@@ -65,7 +65,7 @@ struct piece {
     struct piece *next;
     void *at;
     size_t bytes;
-    enum { ON_DEVICE, PINNED, CALLERS } kind; /* CALLERS: memory of the caller, pinned */
+    enum { ON_DEVICE, PINNED, CALLERS } kind; /* CALLERS: memory of the caller that was pinned */
 };
 
 struct cuda_event {
@@ -77,7 +77,7 @@ struct cuda_event {
 struct cuda_session {
     struct device_numbers device;
     struct ts_diag *diag;
-    size_t bytes; /* that the run takes, as far as it was known; 0: not */
+    size_t bytes; /* bytes that the run will take, if known; else 0 */
     cudaStream_t streams[CUDA_QUEUES];
     struct piece *pieces;
     struct cuda_event *events;
@@ -110,10 +110,9 @@ static void hold(size_t bytes)
         ;
 }
 
-/* Returns true for errors after which nothing of this process runs on the device any more. Source:
- * CUDA's documentation, the errors that leave the process in an inconsistent state or demand a new
- * one; and cudaErrorUnknown, which the driver reports for example after a device fell off its
- * bus. */
+/* Returns true for errors after which this process can run nothing more on the device: those that
+ * leave the process in an inconsistent state or demand a new one, as CUDA's documentation says, and
+ * cudaErrorUnknown, which the driver reports for example after a device fell off its bus. */
 static bool is_lost(cudaError_t error)
 {
     /* Errors that some toolkits have no name for. */
@@ -363,7 +362,7 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
                         "end other programs on the GPU, or give a smaller --gpu-memory");
 }
 
-/* Notes the piece where there was no error, else reports the error. */
+/* Adds the piece to the session's list if there was no error, else reports the error. */
 static enum ts_status keep_piece(struct cuda_session *session, struct piece *piece,
                                  cudaError_t error, size_t bytes)
 {
@@ -373,7 +372,7 @@ static enum ts_status keep_piece(struct cuda_session *session, struct piece *pie
             hold(piece->bytes);
         return TS_OK;
     }
-    cudaGetLastError(); /* an allocation that failed leaves its error behind */
+    cudaGetLastError(); /* clears the error of an allocation that failed */
     if (error == cudaErrorMemoryAllocation)
         refuse_memory(session, bytes, piece->kind != ON_DEVICE);
     else
@@ -494,7 +493,7 @@ bool ts_cuda_event_passed(const struct cuda_event *event)
 {
     const cudaError_t error = event->recorded ? cudaEventQuery(event->event) : cudaSuccess;
     if (error == cudaErrorNotReady)
-        cudaGetLastError(); /* no error, yet the next launch would find it */
+        cudaGetLastError(); /* clears it, or the next launch would find it */
     return error == cudaSuccess;
 }
 

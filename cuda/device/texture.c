@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Textures are linear: elements of memory by number, without filtering, because rows of any length
- * and address can be read so; pitched textures demand rows of a multiple of 32 bytes. A linear
+ * Textures are linear (elements of memory by number, without filtering), because these can read
+ * rows of any length and address; pitched textures demand rows of a multiple of 32 bytes. A linear
  * texture has at most 2^27 elements (CUDA C++ Programming Guide, technical specifications) and
- * begins at a multiple of 512 bytes, so an image has as many as its rows need, and each begins up
- * to 511 bytes early.
+ * begins at a multiple of 512 bytes, so an image has as many textures as its rows need, and each
+ * begins up to 511 bytes early.
  */
 #include "cuda/device/texture.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Textures of images on the device, for stages whose kernels read their input through the texture
- * unit. A texture is a view of memory that is there; creating one takes the driver microseconds, so
- * those of an image are kept for the next time that its memory is used, as the few buffers of a run
- * are.
+ * unit. A texture is a view of existing memory. Creating one takes the driver microseconds, so the
+ * textures are kept for the next time that the same memory is used, which a run does with its few
+ * buffers.
  */
 #ifndef CUDA_DEVICE_TEXTURE_H
 #define CUDA_DEVICE_TEXTURE_H
@@ -18,7 +18,7 @@ struct cuda_texture_set;
 enum ts_status ts_cuda_textures(struct cuda_texture_set **sets, const struct ts_image *image,
                                 const char *stage, struct ts_diag *diag,
                                 const struct cuda_texture **textures, int *n);
-/* Destroys all textures, of which no kernel may be at work. */
+/* Destroys all textures. No kernel may be using them. */
 void ts_cuda_textures_destroy(struct cuda_texture_set *sets);
 
 #endif

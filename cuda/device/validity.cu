@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Valid pixels on a CUDA device. A warp makes the word of 32 pixels with one ballot. Packing takes
- * parts of PART_WORDS words: a block counts the bits of each part, one block a slice adds these
- * counts up in order, and then the block of a part finds the place of each of its words and its
- * warps move the pixels of one word after another. So pixels keep their order whatever block comes
- * first.
+ * Marks and packs valid pixels on a CUDA device. A warp makes a word of 32 bits with one ballot.
+ * Packing works on parts of PART_WORDS words: a block counts the bits of each part, then one block
+ * a slice sums these counts in order, then the block of a part finds the place of each of its words
+ * and its warps move the pixels of one word after another. So pixels keep their order, whichever
+ * block comes first.
  *
  * Memory traffic: marking reads a value and writes a bit; packing reads a value and its bit, twice,
- * and writes the value where it is chosen. Blocks have 256 threads: a word each, and warps enough
- * to hide the latency of their loads.
+ * and writes the value if it is chosen. Blocks have 256 threads: that is enough warps to hide the
+ * latency of their loads.
  */
 #include "cuda/device/launch.cuh"
 
@@ -25,13 +25,13 @@ enum {
     MOST_SLICES = 65535
 };
 
-/* Words of 32 bits, as many as make words of 64. */
+/* Returns the number of 32-bit words in a slice's bits, which fill whole 64-bit words. */
 static int64_t words_of(const struct ts_image *image)
 {
     return ((int64_t)ts_slice_count(image) + 63) / 64 * 2;
 }
 
-/* A block has WARPS words; the grid's y are slices, at most MOST_SLICES at once. */
+/* A block has WARPS words; the grid's y counts slices, at most MOST_SLICES at once. */
 static dim3 word_blocks(int64_t n_words, int64_t n_slices)
 {
     return dim3((unsigned)ts_cuda_parts(n_words, WARPS),
@@ -61,8 +61,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Takes those of the valid bits (NULL: all) whose pixel of the mask is valid (NULL: all) and not
- * 0. */
+/* Keeps a pixel if its bit in `valid` is set (NULL: all are) and the mask's pixel is valid (NULL:
+ * all are) and not 0. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     choose(const uint32_t *valid, const T *mask, const uint32_t *mask_valid, uint32_t *bits,
@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(THREADS) count_parts(struct cuda_chosen
     }
 }
 
-/* Makes of the counts of a slice's parts the places where they start. */
+/* Turns the counts of a slice's parts into the places where they start. */
 static __global__ void __launch_bounds__(THREADS) find_starts(struct cuda_chosen chosen)
 {
     __shared__ uint32_t sums[WARPS];

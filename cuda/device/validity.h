@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bits of valid pixels (include/tomostage.h: struct ts_image) on a CUDA device: they are made
- * from values, and valid pixels are packed side by side, as stages/engine/validity.h does it on the
- * CPU. Images lie on the device. All calls enqueue on the stream; counts of a slice have 32 bits.
+ * The bits of valid pixels (include/tomostage.h: struct ts_image) on a CUDA device: these functions
+ * make them from values and pack valid pixels side by side, as stages/engine/validity.h does on the
+ * CPU. Images are on the device. All calls enqueue on the stream; counts of a slice have 32 bits.
  */
 #ifndef CUDA_DEVICE_VALIDITY_H
 #define CUDA_DEVICE_VALIDITY_H
@@ -11,11 +11,11 @@
 
 struct CUstream_st;
 
-/* Writes slices->valid: invalid are values in the range. */
+/* Writes slices->valid: values in the range are invalid. */
 enum ts_status ts_cuda_valid_mark(const struct device_numbers *device,
                                   const struct ts_image *slices, const struct invalid_range *range,
                                   struct CUstream_st *stream, struct ts_diag *diag);
-/* Sets invalid pixels to the value, which the dtype holds. */
+/* Sets invalid pixels to `value`, which the dtype can hold. */
 enum ts_status ts_cuda_valid_fill(const struct stage_context *context,
                                   const struct ts_image *slices, double value,
                                   struct CUstream_st *stream);
@@ -26,19 +26,20 @@ enum ts_status ts_cuda_valid_choose(const struct stage_context *context,
                                     const struct ts_image *slices, const struct ts_image *mask,
                                     void *bits, struct CUstream_st *stream);
 
-/* The choice states which pixels of n slices are packed, and where they go. */
+/* The choice says which pixels of n slices are packed, and where they go. */
 struct cuda_chosen {
     const uint32_t *bits;
-    uint32_t *totals, *starts;    /* of each slice, and of each part of a slice */
-    int64_t n, n_pixels, n_parts; /* slices; pixels and parts of a slice */
-    int64_t n_words;              /* from the bits of a slice to those of the next */
+    uint32_t *totals, *starts;    /* numbers of chosen pixels of each slice, and of each part of a
+                                   * slice */
+    int64_t n, n_pixels, n_parts; /* slices; pixels of a slice; parts of a slice */
+    int64_t n_words;              /* words from the bits of one slice to those of the next */
 };
 
-/* Returns the bytes that ts_cuda_choose needs for n slices of the image; `mask`: there is one. They
- * begin with the totals, of 4 bytes. */
+/* Returns the bytes that ts_cuda_choose needs for n slices of the image; `mask` says whether there
+ * is one. They begin with the totals, of 4 bytes each. */
 size_t ts_cuda_chosen_bytes(const struct ts_image *image, int64_t n, bool mask);
-/* Chooses the pixels of the slices that are valid in them, and in the mask (NULL: none) valid and
- * not 0. `memory` has the bytes above and lies on the device. */
+/* Chooses the pixels that are valid in the slices and, if there is a mask (NULL: none), are valid
+ * and not 0 there. `memory` has the bytes above and is on the device. */
 enum ts_status ts_cuda_choose(const struct stage_context *context, const struct ts_image *slices,
                               const struct ts_image *mask, void *memory, struct cuda_chosen *chosen,
                               struct CUstream_st *stream);

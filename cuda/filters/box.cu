@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CUDA side of the stage box. Each method has a launcher, with whose kernels their threads and
- * their memory traffic are described; that of `fused` is in box_fused.cu. Methods that work axis by
- * axis hold the sums between two passes in scratch: 4 or 8 bytes a pixel, in 3D twice.
+ * The CUDA side of the stage box. Each method has a launcher; its kernels say what their threads do
+ * and what memory traffic they cause. The method `fused` is in box_fused.cu. Methods that work axis
+ * by axis keep sums between two passes in scratch: 4 or 8 bytes a pixel, twice that in 3D.
  */
 #include "cuda/filters/box_running.cuh"
 #include "cuda/filters/masked_windows.cuh"
@@ -82,6 +82,7 @@ using unrolled_sum = typename std::conditional<
     std::is_same<T, float>::value, float,
     typename std::conditional<sizeof(T) == 4, int64_t, int32_t>::type>::type;
 
+/* Sums windows of radius 1; REACH is 1 in 3D, else 0. */
 template <typename T, int REACH>
 static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     unrolled(const T *in, T *out, struct box_sizes sizes, T outside, struct box_mean mean)
@@ -163,8 +164,8 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     if (!at.inside)
         return;
     const int64_t here = (at.z * sizes.ny + at.y) * sizes.nx + at.x;
-    /* Along z the input has the samples outside: the window starts at the slice of the same
-     * number. */
+    /* Along z the input includes the slices outside: the window of slice z starts at input slice
+     * z. */
     const int64_t stride = axis == ALONG_Z ? sizes.ny * sizes.nx : axis == ALONG_Y ? sizes.nx : 1;
     const int64_t position = axis == ALONG_Z ? sizes.radius : axis == ALONG_Y ? at.y : at.x;
     const int64_t n = axis == ALONG_Z   ? 2 * sizes.radius + 1
@@ -220,7 +221,7 @@ static BOX_LAUNCHER(launch_box_separable, separable)
         WARPS = 8
     };
 
-/* Loads the tile and its halo; z needs no border, because the input has its halo. */
+/* Loads the tile and its halo. z needs no border rule, because the input has its halo. */
 template <typename T>
 static __device__ void load_tile(const T *in, T *samples, struct box_tile tile,
                                  struct box_sizes sizes, struct box_pixel first, T outside)
@@ -232,7 +233,7 @@ static __device__ void load_tile(const T *in, T *samples, struct box_tile tile,
         for (int i = threadIdx.x; i < tile.width; i += COLUMNS) {
             const int64_t x =
                 ts_cuda_border_index(first.x + i - sizes.radius, sizes.nx, sizes.border);
-            /* Tiles may reach beyond the last slice and row of a slab, where no output needs
+            /* Tiles may reach beyond the last slice and row of a slab, but no output needs those
              * samples. */
             const bool there = z < sizes.nz + 2 * sizes.reach && y >= 0 && x >= 0;
             samples[row * tile.width + i] = there ? in[(z * sizes.ny + y) * sizes.nx + x] : outside;
@@ -240,8 +241,8 @@ static __device__ void load_tile(const T *in, T *samples, struct box_tile tile,
     }
 }
 
-/* out[row][lane] = sums of `window` samples a `step` apart, for n rows in groups of `group` that
- * lie `distance` apart in `in`. */
+/* Sets out[row][lane] to the sums of `window` samples that are `step` apart, for n rows in groups
+ * of `group`, which are `distance` apart in `in`. */
 template <typename IN, typename SUM, typename OUT>
 static __device__ void sum_rows(const IN *in, OUT *out, int n, int group, int distance, int pitch,
                                 int step, int window, struct box_mean mean)
@@ -303,7 +304,7 @@ static enum ts_status launch_tiled(const struct box_launch *launch)
     const struct box_sizes sizes = launch->sizes;
     const struct box_tile tile =
         ts_box_tile(sizes.radius, sizes.reach > 0, sizeof(T), sizeof(box_between<T, SUM>));
-    const bool sums = (T)0.5 == 0; /* between the passes of integers; of floats means */
+    const bool sums = (T)0.5 == 0; /* between two passes: sums of integers, means of floats */
     const struct box_mean line = box_mean_of(2.0 * sizes.radius + 1);
     const unsigned blocks =
         (unsigned)(ts_cuda_parts(sizes.nx, COLUMNS) * ts_cuda_parts(sizes.ny, tile.ny) *
@@ -322,14 +323,14 @@ static BOX_LAUNCHER(launch_box_tile, launch_tiled)
     /* ---- texture -------------------------------------------------------------------------------
      *
      * This computes box in 2D as running-sum does, by running sums along the rows and then down the
-     * columns, but a thread of the first pass reads its own row, through the texture unit. The
+     * columns. But a thread of the first pass reads its own row, through the texture unit. The
      * threads of a warp read addresses a row apart, each one sample further from step to step, so
-     * that the sectors that a step brings into the texture cache serve the next ones; no sample
-     * goes through shared memory, which holds the results alone. The sums are added in the same
-     * order, so that the bytes are those of running-sum.
+     * that the sectors that a step brings into the texture cache serve the next ones; only results
+     * go through shared memory. The sums are added in the same order, so the bytes equal those of
+     * running-sum.
      *
      * Memory traffic: each pass reads a pixel twice and writes it once, whatever the radius. A
-     * block is one warp, because warps share nothing; columns have 128 threads a block. */
+     * block is one warp, because warps share nothing; columns have 128 threads a block.  */
 
     /* Reads sample x of one row of a texture. */
     template <typename T>
@@ -342,7 +343,7 @@ static BOX_LAUNCHER(launch_box_tile, launch_tiled)
     }
 };
 
-/* Sums along the rows of one texture; `out` is that of its first row. */
+/* Sums along the rows of one texture; `out` points to its first row in the output. */
 template <typename T, typename SUM, typename OUT>
 static __global__ void __launch_bounds__(BOX_RUN_TILE)
     run_texture_rows(struct cuda_texture texture, OUT *out, struct box_sizes sizes, T outside,
@@ -393,9 +394,9 @@ static BOX_LAUNCHER(launch_box_texture, run_textures)
      *
      * Floats are summed in double. NaN and infinities are counted beside the sum, so that they
      * leave with their window. Along z the first slice of a run depends on the slab, and with it
-     * the last bits of a float sum. Floats there are cut into blocks of a window's length at places
-     * fixed by the volume: a window is the end of one block plus the start of the next (M. van
-     * Herk, 1992, for maxima). */
+     * the last bits of a float sum. Floats are therefore cut along z into blocks of a window's
+     * length at places fixed by the volume: a window is the end of one block plus the start of the
+     * next (M. van Herk, 1992, for maxima). */
 
     template <typename IN, typename SUM, typename OUT>
     static __global__ void __launch_bounds__(BOX_RUN_TILE)
@@ -436,9 +437,9 @@ static BOX_LAUNCHER(launch_box_texture, run_textures)
     }
 }
 
-/* Sums floats along z. The block of a window's length that ends before slice `cut` gives the sums
- * to its end, which wait in out; the next block adds those from its start. z_first is the index in
- * the volume of output slice 0. */
+/* Sums floats along z. For the block of a window's length that ends before slice `cut`, the sums
+ * from each slice to the block's end are put into out; then the sums from the start of the next
+ * block are added. z_first is the index in the volume of output slice 0. */
 static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
     run_blocks(const float *in, float *out, struct box_sizes sizes, int64_t z_first,
                struct box_mean mean)
@@ -450,7 +451,7 @@ static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
     const int64_t window = 2 * sizes.radius + 1;
     in += thread;
     out += thread;
-    /* Window k is in[k .. k + window - 1]; cuts stand where z_first + k is a multiple of the
+    /* Window k is in[k .. k + window - 1]; cuts are where z_first + k is a multiple of the
      * window. */
     for (int64_t cut = (window - z_first % window) % window; cut - window < sizes.nz;
          cut += window) {

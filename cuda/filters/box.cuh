@@ -2,10 +2,10 @@
  *
  * The kernels of the stage box share this: sizes, types of sums, and the mean of a sum.
  *
- * Sums of 8- and 16-bit integers are int32_t where the largest sum fits, else int64_t; those of
- * 32-bit integers are int64_t; those of floats double. Integer means are the nearest integer, by
- * the operations of stages/filters/box.c. A pass over one axis that is not the last keeps integer
- * sums as they are, and floats as means rounded to float.
+ * Sums of 8- and 16-bit integers are int32_t if the largest sum fits, else int64_t; sums of 32-bit
+ * integers are int64_t, sums of floats are double. Integer means are the nearest integer, with the
+ * operations of stages/filters/box.c. A pass over one axis that is not the last keeps integer sums
+ * as they are, and floats as means rounded to float.
  */
 #ifndef CUDA_FILTERS_BOX_CUH
 #define CUDA_FILTERS_BOX_CUH
@@ -24,7 +24,7 @@ struct box_sizes {
 
 struct box_mean {
     double scale;  /* 1 / count */
-    int64_t count; /* samples of a sum */
+    int64_t count; /* number of samples in a sum */
 };
 
 /* This describes the work of a method's launcher. */
@@ -36,13 +36,13 @@ struct box_launch {
     cudaStream_t stream;
     struct box_sizes sizes;
     int64_t z_first;      /* index in the volume of the first output slice */
-    struct box_mean mean; /* divides by the values of the whole window */
-    bool wide;            /* whether sums of 8- and 16-bit values need int64_t */
+    struct box_mean mean; /* the mean over the whole window */
+    bool wide;            /* true if sums of 8- and 16-bit values need int64_t */
     const struct cuda_texture *textures;
     int n_textures;
 };
 
-/* Elements that stand between the passes of T: sums, or means of floats. */
+/* The type of what is kept between two passes: sums of integers, or means of floats. */
 template <typename T, typename SUM>
 using box_between = typename std::conditional<std::is_same<T, float>::value, float, SUM>::type;
 
@@ -63,7 +63,7 @@ static inline __device__ void box_store(T *out, SUM sum, struct box_mean mean)
     }
 }
 
-/* Ends a pass that is not the last. */
+/* Stores the result of a pass that is not the last. */
 template <typename SUM> static inline __device__ void box_keep(SUM *out, SUM sum, struct box_mean)
 {
     *out = sum;
@@ -110,7 +110,7 @@ static inline unsigned box_blocks(struct box_sizes sizes)
                       sizes.nz);
 }
 
-/* `count` is that of the whole window, or of a window along one axis. */
+/* `count` is the number of samples of the whole window, or of a window along one axis. */
 static inline struct box_mean box_mean_of(double count)
 {
     const struct box_mean mean = {1.0 / count, (int64_t)count};
@@ -131,14 +131,16 @@ static inline size_t box_between_bytes(const struct box_launch *launch)
            ts_box_between_bytes(launch->context->in.dtype, (double)launch->mean.count);
 }
 
-/* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch,
- * which hold sums of integers or means of floats. outside_rows and _columns stand beyond the rows
- * and the columns that a pass reads; the first pass over an image reads the constant itself. */
+/* For methods that go axis by axis (z in 3D, x, y): the images between two passes, in scratch,
+ * which hold sums of integers or means of floats. outside_rows and outside_columns are the values
+ * beyond the rows and columns that a pass reads; the first pass over an image reads the constant
+ * itself. */
 template <typename T, typename SUM> struct box_passes {
     typedef box_between<T, SUM> between;
-    between *slices, *rows; /* after the pass along z, along x */
+    between *slices, *rows; /* results of the pass along z, and of the pass along x */
     between outside_rows, outside_columns;
-    struct box_mean line, last; /* the means of a pass, and of the last one, along y */
+    struct box_mean line, last; /* the mean of a pass that is not the last, and that of the last
+                                 * one, along y */
 };
 
 template <typename T, typename SUM>
@@ -158,8 +160,7 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     return passes;
 }
 
-/* The launchers of the methods `fused`, in box_fused.cu, and `direct`, in box.cu as the others
- * are. */
+/* Launchers of the methods: `fused` is in box_fused.cu, `direct` and the others in box.cu. */
 enum ts_status
 ts_cuda_box_fused(const struct box_launch *launch);
 enum ts_status ts_cuda_box_direct(const struct box_launch *launch);

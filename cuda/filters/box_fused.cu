@@ -16,7 +16,7 @@
 #include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume.cuh"
 
-/* Returns true where 4 columns are one access. */
+/* Returns true if 4 columns are one access. */
 static bool is_aligned(const struct box_launch *launch)
 {
     const size_t bytes = 4 * ts_dtype_bytes(launch->context->in.dtype);
@@ -33,7 +33,7 @@ static struct box_divisor divisor_of(const struct box_launch *launch)
     return divisor;
 }
 
-/* Returns a plan that knows the image, and is zero otherwise. */
+/* Returns a plan with the image filled in and all else zero. */
 template <typename plan_type> static plan_type plan_of(const struct box_launch *launch)
 {
     const struct box_sizes sizes = launch->sizes;
@@ -49,15 +49,15 @@ template <typename plan_type> static plan_type plan_of(const struct box_launch *
     return plan;
 }
 
-/* Returns the constant as raw bits of the unsigned type that stands for the dtype. */
+/* Returns the constant as the bits of the unsigned type that the kernels use for the dtype. */
 template <typename T> static T outside_of(const struct box_launch *launch)
 {
     const double constant = ((const struct box_params *)launch->context->params)->constant;
     return (T)0.5 != 0 ? (T)constant : (T)(int64_t)constant;
 }
 
-/* These return the rows of a tile, and how many blocks a multiprocessor the registers must allow
- * (0: as the compiler likes), as measured. */
+/* These return the rows of a tile, and how many blocks the registers of a multiprocessor must allow
+ * (0: the compiler decides), as measured. */
 template <typename T> static constexpr int small_rows(int radius)
 {
     return sizeof(T) == 4 ? (radius == 7 ? 12 : 8) : radius <= 2 ? 16 : radius <= 4 ? 12 : 8;
@@ -81,7 +81,8 @@ template <typename T, int R> static enum ts_status launch_small(const struct box
     return ts_cuda_launched(launch->context, "fused_small");
 }
 
-/* A chunk costs START rows: those before the first output, and the time to fill the pipeline. */
+/* A chunk takes the time of START more rows: those before the first output, and those that fill the
+ * pipeline. */
 template <typename T, int R> static enum ts_status launch_rows(const struct box_launch *launch)
 {
     enum { LANES = 32, OUTPUT_LANES = 30, START = 2 * R + 12, SHORT_CHUNK = 16 };
@@ -93,7 +94,7 @@ template <typename T, int R> static enum ts_status launch_rows(const struct box_
     const int fit = device->shared_bytes / (int)(ring + reserved);
     const int64_t places =
         (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
-    /* Short chunks are faster where their start is cheap, as measured. */
+    /* Short chunks are faster if their start is cheap, as measured. */
     plan.chunks = R <= 2 ? (int)ts_cuda_parts(plan.ny, SHORT_CHUNK)
                          : ts_box_parts(plan.strips * plan.nz, plan.ny, places, START);
     plan.chunk = (int)ts_cuda_parts(plan.ny, plan.chunks);
@@ -105,14 +106,14 @@ template <typename T, int R> static enum ts_status launch_rows(const struct box_
     return ts_cuda_launched(launch->context, "fused_rows");
 }
 
-/* Returns true where 16 columns of a row are whole accesses. */
+/* Returns true if rows start at whole accesses of 16 columns. */
 static bool has_rows(const struct box_launch *launch)
 {
     return ts_dtype_bytes(launch->context->in.dtype) <= 2 && launch->sizes.nx % ROWS_COLUMNS == 0 &&
            ((uintptr_t)launch->in | (uintptr_t)launch->out) % sizeof(uint4) == 0;
 }
 
-/* Launches the kernel for radius R, or looks among those for larger ones. */
+/* Launches the kernel for radius R, or tries those for larger radii. */
 template <typename T, int R = 1> static enum ts_status small(const struct box_launch *launch)
 {
     if constexpr (R < BOX_SMALL_MAX_RADIUS)
@@ -124,10 +125,10 @@ template <typename T, int R = 1> static enum ts_status small(const struct box_la
     return launch_small<T, R>(launch);
 }
 
-/* Rows that a thread adds in the pass down the columns (for floats of one column, for integers of
- * two), and blocks of a multiprocessor that the registers must allow, as measured. A tile's rows
- * are a multiple of the first, because the last bits of a float sum depend on which thread adds
- * it. */
+/* These return how many rows a thread adds in the pass down the columns (for floats of one column,
+ * for integers of two), and how many blocks the registers of a multiprocessor must allow, as
+ * measured. A tile's rows are a multiple of the first, because the last bits of a float sum depend
+ * on which thread adds it. */
 template <typename T> static constexpr int volume_stretch(int radius)
 {
     const bool few = BOX_VOLUME_ROWS(sizeof(T), radius) == 16;
@@ -213,7 +214,8 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
     ts_box_march(context->in.dtype, sizes.radius, sizes.ny, sizes.nx, context->device, &plan.cut);
     plan.slice = sizes.ny * sizes.nx;
     plan.radius = sizes.radius;
-    /* Other borders follow from the columns that a strip at the image's edge has. */
+    /* Only wrap needs columns of other strips; other borders repeat columns that the strip at the
+     * edge has. */
     plan.beyond = plan.cut.strips > 1 && sizes.border == BORDER_WRAP;
     plan.mean = launch->mean;
     if ((T)0.5 == 0) { /* integer sums do not depend on the cut */

@@ -14,7 +14,7 @@
  *                  Outside the image P follows from itself by the border rule (march_ends_of).
  *
  * Memory traffic: one read and one write a pixel. The second cache serves another 2 radius rows for
- * each chunk and, where a strip is not the whole row, 2 radius columns for each strip, and the
+ * each chunk and, if a strip is not the whole row, 2 radius columns for each strip, and the
  * leaving rows of the warps whose ring does not fit in shared memory. That cache moves little more
  * than a copy needs: hence the ring. Two blocks share the shared memory of a multiprocessor, so
  * that one computes while the other waits.
@@ -30,30 +30,30 @@
 
 /* ---- box fused read ----------------------------------------------------------------------------
  *
- * Blocks of box_fused_march.cuh read with this. It has a block's strip and chunk, the rows of the
- * image that its rows stand for, the 4 columns of a thread, and the ring of leaving rows. A row
- * costs a thread one access of 4 values where rows start at multiples of 4 and the strip lies
- * inside the image, else 4. There is no barrier, because no other thread reads what a thread keeps
- * in shared memory. */
+ * Blocks of box_fused_march.cuh read with this. It has a block's strip and chunk, the image rows
+ * that the block's rows stand for, the 4 columns of a thread, and the ring of leaving rows. A
+ * thread reads a row with one access of 4 values if rows start at multiples of 4 and the strip is
+ * inside the image, else with 4. There is no barrier, because no other thread reads what a thread
+ * keeps in shared memory. */
 
 enum { MARCH_ROWS = BOX_MARCH_ROWS, MARCH_COLUMNS = BOX_MARCH_COLUMNS };
 
 struct march_plan : box_image {
-    int64_t slice; /* elements */
+    int64_t slice; /* elements of a slice */
     int radius;
     struct box_march cut;
-    bool beyond; /* strips own columns outside the image */
+    bool beyond; /* true if strips have columns outside the image */
     struct box_mean mean;
 };
 
-/* A block does this part of the image. */
+/* The part of the image that a block does. */
 template <typename T> struct march_strip {
     const T *in;
     T *out;
-    int first, columns; /* whose sums it makes */
+    int first, columns; /* columns whose sums the block makes */
     int out_first, out_end;
-    int row, step; /* the image's first row of outputs, and +1 or -1 */
-    int rows;      /* how many rows of outputs follow */
+    int row, step; /* the first output row in the image, and the step to the next: +1 or -1 */
+    int rows;      /* number of output rows from there on */
 };
 
 template <typename T>
@@ -81,10 +81,10 @@ static __device__ struct march_strip<T> march_strip_of(const T *in, T *out,
     return strip;
 }
 
-/* A thread gets its 4 columns of a row in one of these ways. */
+/* The two ways in which a thread gets its 4 columns of a row. */
 template <typename T, bool GATHER>
 struct march_columns {
-    const T *in; /* GATHER: of the slice; else of the thread's first column */
+    const T *in; /* with GATHER: the slice; else: the thread's first column of it */
     int from[GATHER ? 4 : 1];
     int pitch; /* bytes of a row */
     T outside;
@@ -99,7 +99,7 @@ march_columns_of(const struct march_strip<T> *strip, const struct march_plan *pl
     columns.pitch = plan->nx * (int)sizeof(T);
     columns.outside = outside;
     columns.in = strip->in;
-    /* Threads beyond the strip read its last columns: nothing follows from their sums. */
+    /* Threads beyond the strip read its last columns; their sums are not used. */
     if constexpr (GATHER) {
         for (int i = 0; i < 4; i++)
             columns.from[i] =
@@ -137,9 +137,9 @@ static __device__ __forceinline__ void march_fill(box_quad<T> *quad, int y, T ou
         quad->values[i] = y < 0 ? outside : quad->values[i];
 }
 
-/* The rows of the image that rows of the march stand for, -1 outside: enter[j] and leave[j] of
- * output row j, and those of the sums before the first one, with the one that leaves first. Entries
- * beyond the chunk repeat its last. */
+/* The image rows that the rows of the march stand for, -1 if outside: enter[j] and leave[j] are
+ * those of output row j; then come those of the sums before the first output row, with the one that
+ * leaves first. Entries beyond the chunk repeat its last. */
 struct march_rows {
     int *enter, *leave, *start;
 };
@@ -159,9 +159,9 @@ static __device__ void march_fill_rows(struct march_rows rows, const struct marc
                                              plan->ny, plan->border);
 }
 
-/* The leaving rows of a thread's next steps. A thread that keeps its samples has the rows of a
- * window, and puts the entering row into the place of the leaving one; others have the rows of a
- * step, and load the row that leaves a step later. */
+/* The leaving rows of a thread's next steps. A thread that keeps its samples has all rows of a
+ * window here, and replaces the leaving row by the entering one. Other threads have the rows of one
+ * step, and load each row a step before it leaves. */
 template <typename T> struct march_ring {
     box_quad<T> *begin, *end, *next;
     int stride;
@@ -190,7 +190,7 @@ static __device__ __forceinline__ box_quad<T> *march_next(box_quad<T> *slot,
     return slot == ring->end ? ring->begin : slot;
 }
 
-/* Copies from global to shared memory, past the registers where the device can do so. */
+/* Copies from global to shared memory, without going through registers if the device can do so. */
 template <typename T, bool GATHER>
 static __device__ __forceinline__ void
 march_ask(box_quad<T> *to, const struct march_columns<T, GATHER> *columns, int y)
@@ -207,7 +207,7 @@ march_ask(box_quad<T> *to, const struct march_columns<T, GATHER> *columns, int y
 #endif
     *to = march_row(columns, y);
 }
-/* Waits until all that the thread asked for is there. */
+/* Waits until all loads of the thread have arrived. */
 static __device__ __forceinline__ void march_await(void)
 {
 #if __CUDA_ARCH__ >= 800
@@ -215,15 +215,15 @@ static __device__ __forceinline__ void march_await(void)
 #endif
 }
 
-enum { MARCH_BEFORE = 7 /* where P(0) stands in a row of sums */ };
+enum { MARCH_BEFORE = 7 /* index of P(0) in a row of sums */ };
 
 template <typename SUM> struct __align__(16) march_four
 {
     SUM sums[4];
 };
 
-/* P of any index follows from P inside: sign P(place) + whole P(n) + first P(1) + last P(n - 1) +
- * outside times a column of constants. */
+/* P outside the row follows from P inside: sign P(place) + whole P(n) + first P(1) + last P(n - 1)
+ * + outside times a column of constants. */
 struct march_ends {
     int place, sign, whole, first, last, outside;
 };
@@ -298,8 +298,8 @@ static __device__ __forceinline__ SUM march_product(int factor, SUM sum, SUM add
 
 /* ---- a chunk --------------------------------------------------------------------------------- */
 
-/* Makes the column sums of the first window's rows but the last, and of the row before them, which
- * leaves first. */
+/* Makes the column sums of the rows of the first window without its last row, and of the row before
+ * them, which leaves first. */
 template <typename T, typename SUM, bool GATHER>
 static __device__ __forceinline__ void march_start(const struct march_plan *plan,
                                                    struct march_rows rows,
@@ -329,7 +329,7 @@ static __device__ __forceinline__ void march_start(const struct march_plan *plan
         march_ask(ring->begin + k * ring->stride, columns, rows.leave[k]);
 }
 
-/* Loads the entering rows from output row j on. */
+/* Loads the entering rows for output rows from j on. */
 template <typename T, bool GATHER>
 static __device__ __forceinline__ void march_enter(const struct march_columns<T, GATHER> *columns,
                                                    const int *enter,
@@ -344,8 +344,8 @@ static __device__ __forceinline__ void march_enter(const struct march_columns<T,
         quads[k] = march_row(columns, rows[k]);
 }
 
-/* Makes the column sums of output rows j .. j + MARCH_ROWS - 1, as prefix sums of the thread's
- * four, whose totals go to `offsets`. */
+/* Makes the column sums of output rows j .. j + MARCH_ROWS - 1 as prefix sums over the thread's
+ * four columns; their totals go to `offsets`. */
 template <typename T, typename SUM, int THREADS, bool GATHER>
 static __device__ __forceinline__ void
 march_down(const struct march_plan *plan, struct march_rows rows, int j,
@@ -397,7 +397,7 @@ march_down(const struct march_plan *plan, struct march_rows rows, int j,
     }
 }
 
-/* Turns the threads' totals into the sums of the threads before, with one warp for each row. */
+/* Replaces each thread's total by the sum of the threads before it, with one warp for each row. */
 template <typename SUM, int THREADS> static __device__ __forceinline__ void march_scan(SUM *offsets)
 {
     const int lane = threadIdx.x & 31;
@@ -430,13 +430,13 @@ template <typename SUM, int THREADS> static __device__ __forceinline__ void marc
     }
 }
 
-/* Most windows over an edge are described by 8 bytes: the places of both ends, whether each counts
+/* Most windows over an edge are described by 8 bytes: the places of both ends, whether each is
  * negative, and `whole` of both. The others are computed when they are used. */
 enum {
     MARCH_HIGH_NEGATIVE = 1,
     MARCH_LOW_NEGATIVE = 2,
     MARCH_OTHERS = 4,
-    MARCH_WHOLE = 8 /* and the bits above */
+    MARCH_WHOLE = 8 /* the bits from here on hold `whole` */
 };
 
 template <typename T>
@@ -456,7 +456,7 @@ static __device__ void march_fill_ends(int2 *ends, const struct march_strip<T> *
     }
 }
 
-/* Sums windows in MARCH_ROWS rows, of which one end or both lie outside the strip. */
+/* Sums windows in MARCH_ROWS rows that have one or both ends outside the strip. */
 template <typename T, typename SUM, int LENGTH>
 static __device__ __forceinline__ void march_edge(const struct march_strip<T> *strip, int2 packed,
                                                   const SUM *rows, SUM (&sums)[MARCH_ROWS])
@@ -494,8 +494,8 @@ march_other_edge(const struct march_strip<T> *strip, const struct march_plan *pl
     }
 }
 
-/* Returns a bit for each round of march_across in which a window of the warp reaches outside the
- * strip. */
+/* Returns a bit for each round of march_across: 1 if a window of the warp reaches outside the strip
+ * in it. */
 template <typename T, int THREADS>
 static __device__ unsigned march_edges(const struct march_strip<T> *strip,
                                        const struct march_plan *plan)
@@ -511,7 +511,7 @@ static __device__ unsigned march_edges(const struct march_strip<T> *strip,
     return edges;
 }
 
-/* Writes the means of the windows of output rows j on. ALL: there are MARCH_ROWS of them. */
+/* Writes the means of the windows of output rows from j on. ALL: there are MARCH_ROWS of them. */
 template <typename T, typename SUM, int THREADS, bool ALL>
 static __device__ __forceinline__ void
 march_across(const struct march_strip<T> *strip, const struct march_plan *plan, unsigned edges,
@@ -558,7 +558,7 @@ march_across(const struct march_strip<T> *strip, const struct march_plan *plan, 
     }
 }
 
-/* Does the chunk once more, and adds every window anew. */
+/* Computes the chunk again, and adds every window from its samples. */
 static __device__ __noinline__ void march_repair(const float *in, float *out,
                                                  const struct march_plan *plan, float outside,
                                                  double *sums)
@@ -645,7 +645,7 @@ static __global__ void __launch_bounds__(THREADS, THREADS > 128      ? 1
                                                  j);
     }
     if constexpr ((T)0.5 != 0) {
-        /* Threads beyond the strip repeat its last columns, so that theirs are no news. */
+        /* Threads beyond the strip repeat its last columns, so their sums tell nothing new. */
         bool strange = false;
         for (int i = 0; i < 4; i++)
             strange |= !(fabs(sums[i]) <= DBL_MAX);

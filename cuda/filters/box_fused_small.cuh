@@ -2,17 +2,17 @@
  *
  * box in one pass for radius 1 to 8. A warp makes a tile of 30 x 4 (from radius 5: 28 x 4) columns
  * and ROWS rows: every lane loads 4 columns of ROWS + 2 radius rows at once (16 bytes for each row
- * of floats), adds down the columns in registers, and takes what it needs of its neighbors' sums
- * from lanes beside it. There is no state from tile to tile, no shared memory and no barrier, so
- * that many loads are in flight at once.
+ * of floats), adds down the columns in registers, and takes the sums of neighboring columns from
+ * the lanes beside it. No state is kept between tiles, no shared memory and no barrier, so that
+ * many loads are in flight at once.
  *
  * Memory traffic: each pixel is read once from device memory and written once; the tiles around a
  * tile read its outer lanes and rows again, from the caches. Hence a block is 4 warps, one below
  * the other.
  *
  * Sums of 8- and 16-bit integers are exact in 32 bits, and the mean is a multiplication (289 *
- * 65535 < 2^25). Floats have the same tree of additions in every window, at most 13 roundings one
- * after the other.
+ * 65535 < 2^25). Floats are added by the same tree in every window, with at most 13 roundings in a
+ * row.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_SMALL_CUH
 #define CUDA_FILTERS_BOX_FUSED_SMALL_CUH
@@ -32,7 +32,7 @@
  *                  comes by shuffles.
  *
  * Memory traffic: one read and one write a pixel; the second cache serves another 2 radius rows
- * for each chunk and, where a row is longer than 512, two lanes of 32. All sums are exact, and
+ * for each chunk and, if a row is longer than 512, two lanes of 32. All sums are exact, and
  * the mean is a multiplication. A block has 2 warps, because warps share nothing. */
 
 /* The registers of a multiprocessor must allow ROWS_BLOCKS blocks, as measured. */
@@ -40,10 +40,10 @@ enum { ROWS_WARPS = 2, ROWS_COLUMNS = 16, ROWS_AHEAD = 4, ROWS_BLOCKS = 8 };
 
 struct rows_plan : box_image {
     int strips, chunks, chunk; /* strips of a row; chunks of a slice; rows of a chunk */
-    uint32_t outside;          /* the constant, with its sign bit flipped likewise */
+    uint32_t outside;          /* the constant, with its sign bit flipped as in the samples */
 };
 
-/* A lane holds these 16 columns of a row. */
+/* The 16 columns of a row that a lane holds. */
 template <typename T> struct rows_sixteen {
     uint4 parts[sizeof(T)];
 };
@@ -94,11 +94,14 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_
 }
 
 /* The columns and neighbors of a lane. Lanes beside a strip's outputs write nothing: they only sum
-   for the others. */
+ * for the others. */
 struct rows_lane {
     int column;      /* first column that the lane reads */
-    int left, right; /* lanes beside it */
-    bool first, last /* of the image's row, whose window reaches over its end */, writes;
+    int left, right; /* the lanes beside it */
+    bool first, last /* true if the lane's windows reach over the beginning or the end of the
+                      * image's row */
+        ,
+        writes;
 };
 
 static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip,
@@ -106,7 +109,7 @@ static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip,
 {
     const int lane = threadIdx.x & 31, lanes = plan->nx / ROWS_COLUMNS;
     const bool wrap = plan->border == BORDER_WRAP, one = plan->strips == 1;
-    const int place = one ? lane : 30 * strip - 1 + lane; /* in the row */
+    const int place = one ? lane : 30 * strip - 1 + lane; /* lane's place in the row */
     struct rows_lane at;
     at.writes = place >= 0 && place < lanes && (one || (lane > 0 && lane < 31));
     at.first = place == 0 && !wrap;
@@ -121,8 +124,8 @@ static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip,
     return at;
 }
 
-/* Sums the 1 .. R columns beyond the row's end. prefix[i] is the sum of the lane's first i columns,
- * `beyond` that of a column outside. */
+/* Sums the 1 .. R columns beyond the row's beginning or end. prefix[i] is the sum of the lane's
+ * first i columns; `beyond` is the sum of a column outside. */
 template <int R>
 static __device__ __forceinline__ void rows_before(const uint32_t (&prefix)[17], int border,
                                                    uint32_t beyond, uint32_t (&sums)[R + 1])
@@ -146,7 +149,7 @@ static __device__ __forceinline__ void rows_behind(const uint32_t (&prefix)[17],
                                              : i * beyond;
 }
 
-/* Makes the means of the windows around a lane's 16 columns. */
+/* Computes the means of the windows around a lane's 16 columns. */
 template <int R>
 static __device__ __forceinline__ void
 rows_across(const uint32_t (&sums)[16], const struct rows_lane *at, const struct rows_plan *plan,
@@ -185,7 +188,7 @@ rows_across(const uint32_t (&sums)[16], const struct rows_lane *at, const struct
     }
 }
 
-/* Loads row y, or the row of the image that stands for it. */
+/* Loads row y, or the image row that replaces it outside the image. */
 template <typename T>
 static __device__ __forceinline__ struct rows_sixteen<T> rows_load(const T *columns, int y,
                                                                    const struct rows_plan *plan) {
@@ -199,7 +202,7 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_load(const T *colu
     return row;
 }
 
-/* Replaces row y by the constant where it lies outside the image, with border constant. */
+/* Replaces row y by the constant if it is outside the image and the border is constant. */
 template <typename T>
 static __device__ __forceinline__ void rows_fill(int y, const struct rows_plan *plan,
                                                  uint32_t (&samples)[16])
@@ -209,7 +212,7 @@ static __device__ __forceinline__ void rows_fill(int y, const struct rows_plan *
             samples[i] = plan->outside;
 }
 
-/* `sign` is that of the plan, in all values of a word. */
+/* `sign` is the plan's, repeated in all values of a word. */
 template <typename T, int R>
 static __global__ void __launch_bounds__(32 * ROWS_WARPS, ROWS_BLOCKS)
     fused_rows(const T *in, T *out, const __grid_constant__ struct rows_plan plan, uint32_t sign)
@@ -231,7 +234,7 @@ static __global__ void __launch_bounds__(32 * ROWS_WARPS, ROWS_BLOCKS)
     const int first = row - R * step; /* row 0 of the march */
     uint32_t sums[16] = {};
     for (int t = 0; t < WINDOW; t++) {
-        /* The row before them all leaves first. */
+        /* The row before all of them leaves first. */
         const int y = first + (t - 1) * step;
         const struct rows_sixteen<T> entering = rows_load(columns, y, &plan);
         uint32_t samples[16];
@@ -279,17 +282,17 @@ static __global__ void __launch_bounds__(32 * ROWS_WARPS, ROWS_BLOCKS)
 
 enum { SMALL_WARPS = 4 };
 
-/* Columns of outputs of a warp: its outer lanes only sum for the others. */
+/* Returns the output columns of a warp: its outer lanes only sum for the others. */
 static inline __host__ __device__ constexpr int small_width(int radius)
 {
     return 4 * (32 - 2 * ((radius + 3) / 4));
 }
 
 struct small_plan : box_image {
-    int strips, tiles; /* strips of a row; blocks of rows of a slice */
+    int strips, tiles; /* strips of a row; tiles of a slice, one below the other */
 };
 
-/* Samples become unsigned integers, or stay floats. */
+/* Turns a sample of an integer type into an unsigned integer; floats stay floats. */
 template <typename T>
 static __device__ __forceinline__ box_sum<T> small_sample(T value, uint32_t sign)
 {
@@ -299,7 +302,7 @@ static __device__ __forceinline__ box_sum<T> small_sample(T value, uint32_t sign
         return (uint32_t)value ^ sign;
 }
 
-/* Up to radius 8 the divisor of a square window has no shift. */
+/* Up to radius 8 the divisor of a square window needs no shift. */
 template <typename T>
 static __device__ __forceinline__ T small_mean(uint32_t sum, const struct small_plan *plan)
 {
@@ -311,7 +314,7 @@ static __device__ __forceinline__ T small_mean(float sum, const struct small_pla
     return sum * plan->scale;
 }
 
-/* Sums of floats down the columns: sums[j] of samples[j .. j + 2 R], made of the sums of 2, 4, 8
+/* Sums floats down the columns: sums[j] is that of samples[j .. j + 2 R], made of sums of 2, 4, 8
  * and 16 samples. */
 template <int R, int ROWS>
 static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS + 2 * R],
@@ -329,8 +332,8 @@ static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS
 #pragma unroll
         for (int k = 0; k + length < ROWS + 2 * R; k++)
             powers[k] += powers[k + length];
-        /* The window is samples[0 .. 2 R - 1], cut into powers of 2 from its end, and the last
-         * sample. */
+        /* The window consists of samples[0 .. 2 R - 1], cut into powers of 2 from its end, and the
+         * last sample. */
         if (R & length) {
             const int from = 2 * R - 2 * (R & (2 * length - 1));
 #pragma unroll
@@ -340,8 +343,8 @@ static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS
     }
 }
 
-/* Sums 2 R + 1 column sums around each of a lane's four, in place. The lanes before contribute the
- * ends of their four, the lanes behind the starts. */
+/* Replaces each of a lane's four column sums by the sum of the 2 R + 1 around it. Lanes before
+ * contribute the last of their four, lanes behind the first. */
 template <int R, typename V> static __device__ __forceinline__ void small_row(V (&s)[4])
 {
     const V ends[5] = {0, s[3], s[2] + s[3], s[1] + (s[2] + s[3]), (s[0] + s[1]) + (s[2] + s[3])};
@@ -382,7 +385,7 @@ template <int R, typename V> static __device__ __forceinline__ void small_row(V 
     }
 }
 
-/* A lane gets its 4 columns as four side by side in memory, in order or reversed; one by one; or
+/* A lane gets its 4 columns as four neighbors in memory, in order or reversed, or one by one, or
  * without memory. */
 enum small_way { SMALL_STRAIGHT, SMALL_REVERSED, SMALL_SINGLY, SMALL_CONSTANT };
 struct small_columns_from {
@@ -396,7 +399,7 @@ small_columns_of(int column, int end, const struct small_plan *plan)
     struct small_columns_from from = {SMALL_STRAIGHT, column, {0, 0, 0, 0}};
     if (plan->aligned && column >= 0 && column + 4 <= plan->nx)
         return from;
-    if (column >= end) { /* no output needs them */
+    if (column >= end) { /* no output needs these columns */
         from.way = SMALL_CONSTANT;
         return from;
     }
@@ -438,7 +441,7 @@ small_load(const T *slice, int first, const struct small_columns_from *from, T o
                         far && from->columns[i] >= 0 ? at[from->columns[i]] : outside;
         }
     } else {
-        /* Lane k knows the row that stands for row first + k. */
+        /* Lane k finds the image row for row first + k. */
         const int lane = threadIdx.x & 31;
         const int my_row =
             ts_cuda_border_apart(first + (lane < N ? lane : 0), plan->ny, plan->border);
@@ -466,7 +469,7 @@ small_load(const T *slice, int first, const struct small_columns_from *from, T o
     }
 }
 
-/* Writes the column sums of a tile of floats. */
+/* Writes the sums down the columns of a tile of floats. */
 template <int R, int ROWS>
 static __device__ __forceinline__ void small_tile(const box_quad<float> (&quads)[ROWS + 2 * R],
                                                   float (&sums)[ROWS][4])
@@ -528,7 +531,7 @@ static __global__ void __launch_bounds__(32 * SMALL_WARPS, BLOCKS)
 #pragma unroll
         for (int j = 0; j < ROWS; j++, to += plan.nx)
             small_finish<T, R>(sums[j], &plan, writes && first + j < plan.ny, column, to);
-    } else { /* one row after the other takes fewer registers, but floats must not be subtracted */
+    } else { /* going row by row takes fewer registers, but subtracts, which floats must not */
         V columns[4] = {0, 0, 0, 0};
 #pragma unroll
         for (int k = 0; k < 2 * R; k++)

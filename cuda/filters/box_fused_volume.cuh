@@ -38,7 +38,7 @@
 
 enum {
     VOLUME_RUN = BOX_VOLUME_RUN, /* columns of a thread in the pass along the rows */
-    VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* runs of a row */
+    VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* runs in a row */
 };
 
 /* Returns how many 2D sums of a thread the ring holds. */
@@ -47,7 +47,8 @@ template <typename T> static inline __host__ __device__ constexpr int volume_slo
     return (T)0.5 != 0 ? 2 * radius : 2 * radius + 1;
 }
 
-/* Outputs that share their common samples: the largest divisor of n that is at most the window. */
+/* Returns how many neighboring outputs share their common samples: the largest divisor of n that is
+ * at most the window. */
 static inline __host__ __device__ constexpr int volume_group(int n, int window)
 {
     int group = n < window ? n : window;
@@ -93,18 +94,18 @@ static __device__ __forceinline__ void volume_windows(const uint32_t (&samples)[
         sums[j] = sums[j - 1] + samples[j + 2 * R] - samples[j - 1];
 }
 
-/* Four column sums stand at this place of their row, so that 8 threads whose fours lie two apart
- * use all banks. */
+/* Returns the place in its row of a group of four column sums, so that 8 threads whose groups are
+ * two apart use all banks. */
 static __device__ __forceinline__ int volume_place(int quad)
 {
     return quad ^ (quad >> 3 & 1);
 }
 
 /* The work of a thread in the pass down the columns: S rows of one column, or of two side by side.
- * Columns outside the image have the sums of those that stand for them, or of a column of constants
- * behind the tile's. */
+ * Columns outside the image have the sums of the columns that replace them, or of a column of
+ * constants behind the tile's. */
 struct volume_unit {
-    int from, other; /* places of the first samples; integers: of both columns */
+    int from, other; /* places of the first samples; `other` is the second column of integers */
     int to;
     bool works;
 };
@@ -118,8 +119,8 @@ static __device__ struct volume_unit volume_unit_of(const int *columns, int x_ti
         STRETCHES = (ROWS + S - 1) / S,
         WHOLE = (UNITS + 31) / 32 * 32
     };
-    /* A stretch of rows of floats has whole warps where there are enough: two stretches would meet
-     * in the same banks. */
+    /* The stretches of floats consist of whole warps if there are enough, because two stretches in
+     * one warp would use the same banks. */
     enum { APART = STEP == 1 && WHOLE * STRETCHES <= THREADS ? WHOLE : UNITS };
     static_assert(APART * STRETCHES <= THREADS, "more columns than threads");
     static_assert(sizeof(T) < 4 || ROWS % S == 0,
@@ -172,7 +173,8 @@ static __device__ __forceinline__ void volume_down(float *sums, struct volume_un
     for (int j = 0; j < S; j++)
         sums[unit.to + j * BOX_VOLUME_WIDTH(R)] = results[j];
 }
-/* Integers: both columns at once, by sums of the pairs modulo 2^32, and of their upper halves. */
+/* For integers: sums both columns at once, as sums of the pairs modulo 2^32 and sums of their upper
+ * halves. */
 template <int R, int S, typename T>
 static __device__ __forceinline__ void volume_down(uint32_t *sums, struct volume_unit unit,
                                                    const uint32_t (&pairs)[S + 2 * R], const T *)
@@ -195,7 +197,7 @@ template <typename V> struct __align__(16) volume_four
     V values[4];
 };
 
-/* The column sums that the thread's windows are made of. */
+/* Loads the column sums that the thread's windows consist of. */
 template <int R, typename V>
 static __device__ __forceinline__ void volume_columns(const V *row, int run,
                                                       V (&samples)[VOLUME_RUN + 2 * R])
@@ -211,7 +213,7 @@ static __device__ __forceinline__ void volume_columns(const V *row, int run,
     }
 }
 
-/* A thread's slot of the ring: two fours. */
+/* Reads a thread's slot of the ring: two groups of four. */
 template <int THREADS, typename V>
 static __device__ __forceinline__ void volume_get(const volume_four<V> *ring, int slot,
                                                   V (&sums)[VOLUME_RUN])
@@ -238,9 +240,8 @@ static __device__ __forceinline__ void volume_put(volume_four<V> *ring, int slot
     }
 }
 
-/* `sums` are those of the entering slice, `totals` those of the window that ends with it, if enough
- * slices came before
- * (`seen`); `place` is that of the slice in its block of 2 R + 1. */
+/* `sums` are those of the entering slice. `totals` become those of the window that ends with it, if
+ * enough slices (`seen`) came before; `place` is the place of the slice in its block of 2 R + 1. */
 template <int R, int THREADS>
 static __device__ __forceinline__ void
 volume_add(const float (&sums)[VOLUME_RUN], float (&prefix)[VOLUME_RUN], volume_four<float> *ring,
@@ -249,8 +250,8 @@ volume_add(const float (&sums)[VOLUME_RUN], float (&prefix)[VOLUME_RUN], volume_
 #pragma unroll
     for (int i = 0; i < VOLUME_RUN; i++)
         totals[i] = prefix[i] = place == 0 ? sums[i] : prefix[i] + sums[i];
-    if (place < 2 * R) { /* slot p has the sum from slice p + 1 on to the end of the block before,
-                            or slice p + 1 */
+    if (place < 2 * R) { /* slot p has the sum from slice p + 1 to the end of the block before, or
+                          * slice p + 1 itself */
         float rest[VOLUME_RUN];
         volume_get<THREADS>(ring, place, rest);
         if (place > 0)
@@ -275,7 +276,7 @@ volume_add(const float (&sums)[VOLUME_RUN], float (&prefix)[VOLUME_RUN], volume_
         }
     }
 }
-/* Integers keep the window's sum in `prefix`. */
+/* For integers, `prefix` has the window's sum. */
 template <int R, int THREADS>
 static __device__ __forceinline__ void
 volume_add(const uint32_t (&sums)[VOLUME_RUN], uint32_t (&prefix)[VOLUME_RUN],
@@ -291,11 +292,11 @@ volume_add(const uint32_t (&sums)[VOLUME_RUN], uint32_t (&prefix)[VOLUME_RUN],
 }
 
 struct volume_plan : box_image {
-    int across, down; /* tiles */
+    int across, down; /* number of tiles across and down */
     struct box_volume cut;
-    int chunk; /* slices */
+    int chunk; /* slices of a chunk */
     int64_t z_first;
-    bool wide; /* 8 columns are one access */
+    bool wide; /* true if 8 columns are one access */
 };
 
 template <typename T>
@@ -310,7 +311,7 @@ static __device__ __forceinline__ T volume_mean(float total, const struct volume
     return total * plan->scale;
 }
 
-/* Return one sample, or four, with the sign bits of signed integers flipped. */
+/* Return one sample, or four, with the sign bits flipped if they are signed integers. */
 template <typename T> static __device__ __forceinline__ T volume_flipped(T value, uint32_t sign)
 {
     if constexpr (std::is_same<T, float>::value)
@@ -367,7 +368,7 @@ static __device__ __forceinline__ void volume_keep(const box_quad<T> (&next)[LOA
             *(box_word<T> *)(tile + quads->to[i]) = volume_flipped_word<T>(next[i].raw, sign);
 }
 
-/* Quads without samples of the image keep what `next` had. */
+/* Groups without samples of the image keep what `next` had. */
 template <typename T, int LOADS>
 static __device__ __forceinline__ void
 volume_load(const T *slice, const struct volume_quads<LOADS> *quads, box_quad<T> (&next)[LOADS])
@@ -378,8 +379,8 @@ volume_load(const T *slice, const struct volume_quads<LOADS> *quads, box_quad<T>
             next[i].raw = *(const box_word<T> *)(slice + quads->at[i]);
 }
 
-/* Loads rows that do not start at multiples of 4: sample by sample, all of a thread's before it
- * waits for the first. */
+/* Loads rows that do not start at multiples of 4, sample by sample; a thread starts all its loads
+ * before it waits for the first. */
 template <typename T, int R, int THREADS, int LOADS>
 static __device__ __noinline__ void volume_gather(const T *slice, struct volume_from from, int nx,
                                                   T outside, uint32_t sign, T *tile)
@@ -416,8 +417,8 @@ static __device__ __forceinline__ void volume_store_eight(uint8_t *to,
     *(uint2 *)to = make_uint2(halves[0].raw, halves[1].raw);
 }
 
-/* Stores the thread's means in a row that has `left` columns from the thread's first on. Where 8
- * columns are more than 16 bytes, two threads side by side swap halves, so that each access writes
+/* Stores the thread's means in a row that has `left` columns from the thread's first on. If 8
+ * columns are more than 16 bytes, two neighboring threads swap halves, so that each access writes
  * whole sectors of 32 bytes. */
 template <typename T, typename V>
 static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOLUME_RUN],
@@ -445,7 +446,7 @@ static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOL
             given.values[i] = odd ? halves[0].values[i] : halves[1].values[i];
             taken.values[i] = __shfl_xor_sync(0xFFFFFFFF, given.values[i], 1);
         }
-        /* First the even thread's 8 columns, then the odd one's. */
+        /* The even thread's 8 columns come first, then the odd one's. */
         const box_quad<T> first = odd ? taken : halves[0], second = odd ? halves[1] : taken;
         T *const even = odd ? to - 4 : to, *const behind = odd ? to + 4 : to + VOLUME_RUN;
         if ((odd ? theirs - 4 : left) > 0)
@@ -462,12 +463,12 @@ static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOL
     }
 }
 
-/* A block does this part of the volume. */
+/* The part of the volume that a block does. */
 struct volume_part {
-    int x_first, y_first, x_tile,
-        place; /* x_tile: of the tile with its halo; place: of slice 0 in its block */
+    int x_first, y_first, x_tile, place; /* x_tile: first column of the tile with its halo; place:
+                                          * place of slice 0 in its block */
     int64_t z_first;
-    int slices; /* with those before the first output */
+    int slices; /* number of slices, including those before the first output */
 };
 
 template <int R, int ROWS>
@@ -486,8 +487,8 @@ static __device__ struct volume_part volume_part_of(const struct volume_plan *pl
 }
 
 /* Fills the tables of columns and rows, and the column of constants behind the columns of both
- * tiles. True where the samples must be fetched one by one: where rows do not start at multiples of
- * 4, or a column stands for one outside the tile. */
+ * tiles. Returns true if the samples must be fetched one by one: if rows do not start at multiples
+ * of 4, or a column is replaced by one outside the tile. */
 template <typename T, int R, int ROWS>
 static __device__ bool volume_tables(const struct volume_plan *plan, const struct volume_part *part,
                                      bool wraps, T constant, int *columns, int *rows, T *tile,
@@ -509,8 +510,8 @@ static __device__ bool volume_tables(const struct volume_plan *plan, const struc
     return __syncthreads_or(elsewhere);
 }
 
-/* A thread adds S rows in the pass down the columns; the registers must allow BLOCKS blocks of a
- * multiprocessor. */
+/* A thread adds S rows in the pass down the columns; the registers of a multiprocessor must allow
+ * BLOCKS blocks. */
 template <typename T, int R, int ROWS, int S, int LOADS, bool TOGETHER, int BLOCKS>
 static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     fused_volume(const T *in, T *out, const __grid_constant__ struct volume_plan plan, T outside)
@@ -546,9 +547,9 @@ static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     in += part.z_first * slice;
     if (!gathers)
         volume_load(in, &quads, next);
-    /* Step k loads slice k. TOGETHER: it adds down the columns of slice k - 1 and along the rows of
-     * slice k - 2; what comes before slice 0 and after the last is not used. Else it adds those of
-     * slice k, with barriers between. */
+    /* Step k loads slice k. With TOGETHER it also adds down the columns of slice k - 1 and along
+     * the rows of slice k - 2; results before slice 0 and after the last are not used. Else it adds
+     * those of slice k, with barriers between. */
     enum { BEHIND = TOGETHER ? 2 : 0 };
     for (int k = 0; k < part.slices + BEHIND; k++, in += slice) {
         V samples[S + 2 * R], column_sums[VOLUME_RUN + 2 * R], sums[VOLUME_RUN], totals[VOLUME_RUN];

@@ -13,10 +13,10 @@
 struct box_divisor {
     uint32_t factor;
     int shift;
-    uint32_t half; /* N / 2, which makes it the nearest integer */
+    uint32_t half; /* N / 2, added first, so that the result is the nearest integer */
 };
 
-/* Finds the divisor for n <= highest; false where there is none. */
+/* Finds the divisor for n <= highest; false if there is none. */
 static inline bool box_divisor_of(uint64_t count, uint64_t highest, struct box_divisor *divisor)
 {
     for (int shift = 0; shift < 31 && highest <= UINT32_MAX; shift++) {
@@ -35,18 +35,18 @@ static inline bool box_divisor_of(uint64_t count, uint64_t highest, struct box_d
     return false;
 }
 
-/* The image, which all plans start with. Integers of 8 and 16 bits are done as unsigned ones, with
- * the sign bit flipped. */
+/* The image, with which all plans start. Integers of 8 and 16 bits are treated as unsigned, with
+ * the sign bit flipped if they are signed. */
 struct box_image {
     int64_t nz; /* output slices */
     int ny, nx, border;
     bool aligned;  /* rows start at multiples of 4 elements, so that 4 columns are one access */
-    uint32_t sign; /* the sign bit of signed integers, 0 of others */
+    uint32_t sign; /* the sign bit of signed integers, 0 for other types */
     float scale;
     struct box_divisor divisor;
 };
 
-/* The type that samples are summed as. */
+/* The type in which samples are summed. */
 template <typename T>
 using box_sum = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
 

@@ -2,8 +2,8 @@
  *
  * The kernels that carry running sums share this: a window's sum, with the NaN and infinities in
  * it; the pass down columns; and the pass along rows for kernels whose threads read their own rows
- * (texture of cuda/filters/box.cu, and lab/cuda/box_study.cu for comparison). The method
- * running-sum says why so.
+ * (texture of cuda/filters/box.cu, and lab/cuda/box_study.cu for comparison). The comment on
+ * running-sum in box.cu gives the reasons.
  */
 #ifndef CUDA_FILTERS_BOX_RUNNING_CUH
 #define CUDA_FILTERS_BOX_RUNNING_CUH
@@ -17,7 +17,7 @@ template <typename SUM> struct box_running {
 };
 template <> struct box_running<double> {
     double sum;
-    uint64_t strange; /* NaN in the low 20 bits, then +infinity, then -infinity */
+    uint64_t strange; /* number of NaN in the low 20 bits, then of +infinity, then of -infinity */
 };
 
 template <typename SUM> static __device__ void box_start(struct box_running<SUM> *window)
@@ -58,9 +58,9 @@ static __device__ double box_value(struct box_running<double> window)
     return nan || (plus && minus) ? NAN : plus ? INFINITY : -INFINITY;
 }
 
-/* Carries the sums along the rows of a block, one warp: lane i along row i of BOX_RUN_TILE, of
- * which `rows` are there. read(x) returns sample x of the lane's row. The results go through a tile
- * in shared memory, so that they are written along x. */
+/* Carries the sums along the rows of a block, which is one warp: lane i goes along row i of
+ * BOX_RUN_TILE rows, of which `rows` exist. read(x) returns sample x of the lane's row. The results
+ * go through a tile in shared memory, so that they are written along x. */
 template <typename SUM, typename IN, typename OUT, typename READ>
 static __device__ void box_carry_rows(READ read, OUT *out, int rows, struct box_sizes sizes,
                                       IN outside, struct box_mean mean)
@@ -90,8 +90,8 @@ static __device__ void box_carry_rows(READ read, OUT *out, int rows, struct box_
     }
 }
 
-/* One thread carries the sum along y (columns of each slice), or along z where ALONG_Z: there the
- * input has `radius` more slices at both ends, and no sample lies outside. */
+/* One thread carries the sum along y (down a column of each slice), or along z if ALONG_Z: the
+ * input then has `radius` more slices at both ends, and no sample is outside. */
 template <typename IN, typename SUM, typename OUT, bool LAST, bool ALONG_Z>
 static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
     box_run_columns(const IN *in, OUT *out, struct box_sizes sizes, IN outside,

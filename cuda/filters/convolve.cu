@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * convolve on a CUDA device: chooses between three ways. Sums are made in double in the CPU's
- * order, or in float where that is exact, and rounded once. What a thread computes and the memory
- * traffic are said in convolve_rows.cuh for small and separable kernels, and below for the others.
+ * order, or in float where that is exact, and rounded once. convolve_rows.cuh says what a thread
+ * computes and the memory traffic for small and separable kernels; for others it is said below.
  *
  * A masked image is convolved as any other first and then mended here, by the rule of
  * stages/filters/convolve.c: a thread looks at the bits of the pixels under the weights of one
- * pixel, and where one is invalid it sums them tap by tap in double, in the order of the CPU. Away
- * from the borders a row of a kernel is one word of bits. Memory traffic: a bit a pixel, which the
- * threads of a block share in the first cache, and values near the padding alone. A block has 256
- * pixels of a slice, so that a warp reads neighboring bits and values.
+ * pixel, and if one is invalid it sums them tap by tap in double, in the order of the CPU. Away
+ * from the borders, the bits under a row of the kernel are in one word. Memory traffic: a bit a
+ * pixel, which the threads of a block share in the first cache, and only values near the padding. A
+ * block has 256 pixels of a slice, so that a warp reads neighboring bits and values.
  */
 #include "cuda/filters/convolve.cuh"
 
@@ -33,7 +33,7 @@ enum {
     TILE_ROWS = THREADS / (TILE_X / RUN)
 };
 
-/* Doubles of one row of the tile. */
+/* Returns the doubles of one row of the tile. */
 static __host__ __device__ int tile_stride(int columns)
 {
     return ts_cuda_convolve_place(TILE_X + ts_cuda_convolve_step(columns));
@@ -56,8 +56,8 @@ static __device__ void load_tile(const struct convolve_job &job, const T *slice,
     }
 }
 
-/* Adds one row of weights to the sums of 8 pixels; line: the tile's values from the first pixel's
- * first tap on. */
+/* Adds one row of weights to the sums of 8 pixels; `line` points to the tile's value under the
+ * first tap of the first pixel. */
 static __device__ void add_row(const double *weights, int step, const double *line,
                                double sums[RUN])
 {
@@ -73,7 +73,7 @@ static __device__ void add_row(const double *weights, int step, const double *li
 #pragma unroll
         for (int i = 0; i < RUN; i++) {
             const double weight = __ldg(weights + first + i);
-            if (__double_as_longlong(weight) << 1 != 0) /* not -0 either */
+            if (__double_as_longlong(weight) << 1 != 0) /* true if the weight is neither 0 nor -0 */
 #pragma unroll
                 for (int k = 0; k < RUN; k++)
                     sums[k] = __fma_rn(weight, window[i + k], sums[k]);
@@ -229,7 +229,7 @@ static __device__ inline bool is_valid(const uint64_t *valid, int64_t i)
     return valid[i / 64] >> i % 64 & 1;
 }
 
-/* Returns true where all pixels under the weights of pixel (y, x) are valid. */
+/* Returns true if all pixels under the weights of pixel (y, x) are valid. */
 static __device__ bool is_whole(const struct convolve_job &job, const uint64_t *valid, int64_t y,
                                 int64_t x)
 {

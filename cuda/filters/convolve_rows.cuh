@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * convolve with kernels up to 7 x 7: a lane fetches 4 columns of each row into registers, FLIGHT
- * rows ahead, and takes its neighbors' columns by shuffles. In a shuffle to the right lane 0 would
- * get what lane 31 has, and the reverse to the left: so these two lanes also fetch the columns
- * beside the strip, and send those.
+ * rows ahead, and takes its neighbors' columns by shuffles. In a shuffle around the warp, lane 0
+ * gets what lane 31 sends, and the reverse: so these two lanes also fetch the columns beside the
+ * strip, and send those.
  */
 #ifndef CUDA_FILTERS_CONVOLVE_ROWS_CUH
 #define CUDA_FILTERS_CONVOLVE_ROWS_CUH
@@ -28,8 +28,8 @@
 
 enum { MARCH_WARPS = 4, MARCH_GROUP = 4, WARP = 32 };
 
-/* The kernel rows of a launch: those of one kernel after the other, or, where separable, the row
- * and the column. */
+/* The kernel rows of a launch: those of one kernel after the other, or, for a separable kernel, the
+ * row and the column. */
 template <typename Sum, int SIDE, int ROWS> struct march_weights {
     Sum rows[ROWS][SIDE];
     uint32_t masks[ROWS]; /* bit i: weight i is not 0 */
@@ -39,8 +39,8 @@ struct march_plan {
     int nx, ny, n_strips, n_chunks, n_items, chunk_rows, border;
     bool aligned;  /* rows of input and output start at multiples of 4 values */
     bool scaled;   /* scale is not 1 */
-    uint32_t flip; /* sign bit of signed integers */
-    double offset; /* to be subtracted from a float whose lowest digits are an integer */
+    uint32_t flip; /* sign bit of signed integers, else 0 */
+    double offset; /* to be subtracted from a float whose lowest digits are the integer */
     double constant, scale;
 };
 
@@ -55,7 +55,7 @@ static __device__ Sum march_convert(T raw, const struct march_plan &plan)
         return __hiloint2double(0x43300000, (int)(raw ^ plan.flip)) - plan.offset;
 }
 
-/* A warp works at this place. */
+/* The place where a warp works. */
 struct march_place {
     int first_column, first_row, end_row, z;
 };
@@ -70,7 +70,8 @@ static __device__ float march_add(float weight, float x, float sum)
     return __fmaf_rn(weight, x, sum);
 }
 
-/* sums = from + one row of weights times x. ZEROS: some weights may be 0 and are then left out. */
+/* Sets sums to from + one row of weights times x. ZEROS: some weights may be 0 and are then left
+ * out. */
 template <typename Sum, int SIDE, int RUN, bool ZEROS>
 static __device__ void march_row(const Sum *weights, uint32_t mask, const Sum *x, const Sum *from,
                                  Sum *sums)
@@ -86,7 +87,7 @@ static __device__ void march_row(const Sum *weights, uint32_t mask, const Sum *x
                 sums[k] = march_add(weights[i], x[i + k], sums[k]);
 }
 
-/* Adds an input row to the pending sums; `done` becomes the output row that it completes. */
+/* Adds an input row to the pending sums; `done` becomes the output row that is then complete. */
 template <typename Sum, int SIDE, int RUN, bool ZEROS>
 static __device__ void march_taps(const Sum (*weights)[SIDE], const uint32_t *masks, const Sum *x,
                                   Sum pending[SIDE - 1][RUN], Sum done[RUN])
@@ -159,7 +160,7 @@ static __device__ bool march_find(const struct march_plan &plan, int strip_colum
     return item < plan.n_items;
 }
 
-/* Returns the row of the slice that stands for row y, or NULL for the constant. */
+/* Returns the image row that is used as row y, or NULL for the constant. */
 template <typename T>
 static __device__ const T *march_source(const T *slice, int y, const struct march_plan &plan)
 {
@@ -169,7 +170,7 @@ static __device__ const T *march_source(const T *slice, int y, const struct marc
 
 /* ---- launch ---------------------------------------------------------------------------------- */
 
-/* Puts a row of weights in the middle of SIDE places, of which the others are 0. */
+/* Puts a row of weights in the middle of SIDE places and sets the others to 0. */
 template <typename Sum, int SIDE>
 static void march_place_row(const double *weights, int columns, Sum row[SIDE], uint32_t *mask)
 {
@@ -213,21 +214,20 @@ static unsigned march_cut(const struct stage_context *context, struct march_plan
 
 enum { RUN = 4, ROWS_STRIP = 128 };
 
-/* A lane fetches these columns. */
+/* The columns that a lane fetches. */
 template <int HALF> struct rows_columns {
     int first, own[RUN], edge[HALF];
     bool whole, has_edge;
 };
 
-/* 4 raw values as they are fetched: to take them apart at once would wait for them. */
+/* 4 raw values as they were fetched; to unpack them at once would mean to wait for them. */
 template <typename T> using rows_word = cuda_word<RUN * sizeof(T)>;
 
-/* This is a raw value in a register of its own. */
+/* A raw value in a register of its own. */
 template <typename T>
 using rows_wide = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
 
-/* Sums in float are made of values that are converted before they go to other lanes, others
- * after. */
+/* For sums in float, values are converted before they go to other lanes, else after. */
 template <typename T, typename Sum>
 using rows_carried =
     typename std::conditional<std::is_same<Sum, float>::value, float, rows_wide<T>>::type;
@@ -315,7 +315,8 @@ static __device__ Sum rows_deliver(rows_carried<T, Sum> carried, const struct ma
         return march_convert<rows_wide<T>, Sum>(carried, plan);
 }
 
-/* x[i] becomes the value under tap i of the lane's first pixel; its other pixels follow. */
+/* x[i] becomes the value under tap i of the lane's first pixel; the values for its other pixels
+ * follow. */
 template <typename T, typename Sum, int HALF>
 static __device__ void rows_window(const struct rows_raw<T, HALF> &raw,
                                    const struct march_plan &plan, Sum x[RUN + 2 * HALF])
@@ -338,8 +339,8 @@ static __device__ void rows_window(const struct rows_raw<T, HALF> &raw,
     }
 }
 
-/* Returns true where all values that the warp fetched of a row are finite. Otherwise weights of 0
- * must be left out. */
+/* Returns true if all values that the warp fetched of a row are finite. If not, weights of 0 must
+ * be left out. */
 template <typename T, int HALF>
 static __device__ bool rows_finite(const struct rows_raw<T, HALF> &raw)
 {
@@ -353,7 +354,7 @@ static __device__ bool rows_finite(const struct rows_raw<T, HALF> &raw)
     return __all_sync(0xFFFFFFFFu, finite);
 }
 
-/* With border constant, puts the constant in place of what was fetched outside. */
+/* With border constant, replaces values that were fetched from outside by the constant. */
 template <typename Sum, int N>
 static __device__ void rows_constant(const struct march_plan &plan, int x_first, int y, Sum x[N])
 {
@@ -377,7 +378,7 @@ static __device__ void rows_add(const Sum (*weights)[SIDE], const uint32_t *mask
                                               done[k]);
 }
 
-/* Blocks of a multiprocessor that the registers must allow. */
+/* Returns how many blocks the registers of a multiprocessor must allow. */
 static constexpr int rows_blocks(int side, bool to_double, int n_kernels)
 {
     const int work = side - 3 + 2 * (n_kernels - 1) + 2 * to_double;

@@ -5,8 +5,8 @@
  * Up to 7 x 7: see convolve_rows.cuh. Above, a block brings 64 columns and 64 rows with their
  * border into shared memory, as doubles; sums each row across, in place (the 8 threads of a row
  * belong to one warp, and write when all have read); then sums down the columns. A thread makes 8
- * neighboring sums at a time, so that a value fetched from shared memory serves 8 taps. Rows lie 8
- * doubles apart modulo 16, so that the threads of a warp meet in few banks. Memory traffic: each
+ * neighboring sums at a time, so that a value fetched from shared memory serves 8 taps. Rows are 8
+ * doubles apart modulo 16, so that the threads of a warp use few banks twice. Memory traffic: each
  * value is read once, and the border of the tile again (mostly from cache), and 4 bytes are written
  * a pixel. 128 threads a block divide the rows of the tile evenly at 15 and 31 rows.
  */
@@ -21,7 +21,7 @@ enum {
     ROWS_AT_ONCE = 8
 };
 
-/* Bit i of a mask: weight i is not 0. */
+/* Bit i of a mask is set if weight i is not 0. */
 struct separable_weights {
     double across[32], down[32];
     uint32_t across_mask, down_mask;
@@ -38,7 +38,7 @@ static __host__ __device__ struct separable_tile tile_of(int rows, int columns, 
     return tile;
 }
 
-/* Loads a warp's next rows, and fetches all before it converts the first. */
+/* Loads a warp's next rows; it fetches all of them before it converts the first. */
 template <typename T>
 static __device__ void load_rows(const T *slice, const struct march_plan &plan,
                                  const struct separable_tile &tile, const int from[MOST_COLUMNS],
@@ -89,7 +89,7 @@ static __device__ void sum_tap(double weight, const double *values, double sums[
         sums[k] = __fma_rn(weight, values[k], sums[k]);
 }
 
-/* Makes 8 sums over a line of values, of which value i of group b stands at b * far + i * near. */
+/* Makes 8 sums along a line of values, in which value i of group b is at b * far + i * near. */
 static __device__ void sum_line(const double *weights, uint32_t mask, int n, const double *line,
                                 int near, int far, double sums[SUMS])
 {
@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The last window of a line reaches past the tile, under weights of 0. */
+/* Counts the last window of a line as well, which reaches past the tile, with weights of 0. */
 static size_t tile_bytes(const struct separable_tile *tile)
 {
     return (size_t)(tile->height + ts_cuda_convolve_step(tile->rows)) * (size_t)tile->stride *

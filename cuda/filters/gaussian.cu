@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The CUDA side of the stage gaussian: it describes the image and its weights to the launcher of a
- * method, which stand in a file each.
+ * method. The method separable is in this file, fused in gaussian_fused.cu.
  */
 #include "cuda/filters/gaussian.cuh"
 
@@ -9,14 +9,14 @@
 
 /* ---- gaussian separable ------------------------------------------------------------------------
  *
- * gaussian in one pass for each axis, z (3D alone), x and y, for any radius. A thread makes 8 sums
- * side by side along the axis: it takes 8 weights and 8 samples at a time, and adds 64 products of
- * them. The passes meet in scratch.
+ * gaussian in one pass for each axis, z (only in 3D), x and y, for any radius. A thread makes 8
+ * sums side by side along the axis: it takes 8 weights and 8 samples at a time, and adds 64
+ * products of them. The passes meet in scratch.
  *
  * Along z and y a warp reads 32 columns, and neighboring threads share their samples through the
  * caches. Along x a block brings parts of 4 rows with their border into shared memory, where groups
- * of 8 columns are 9 apart, so that threads meet in no bank. Memory traffic: 2 reads and 2 writes a
- * pixel in 2D, 3 and 3 in 3D. */
+ * of 8 columns are 9 apart, so that threads use different banks. Memory traffic: 2 reads and 2
+ * writes a pixel in 2D, 3 and 3 in 3D. */
 
 enum {
     SUMS = 8,
@@ -32,11 +32,11 @@ struct gaussian_pass {
     int64_t nz, ny, nx;
     int axis, radius, border;
     float constant;
-    const float *weights; /* 2 radius + 1 */
+    const float *weights; /* 2 radius + 1 weights */
 };
 
-/* sums[s] = the sum over t of weights[t] * sample(s + t). `sample` is also asked for up to 15
- * samples behind the last window. */
+/* Sets sums[s] to the sum over t of weights[t] * sample(s + t). `sample` is also called for up to
+ * 15 samples behind the last window. */
 template <typename SAMPLE>
 static __device__ __forceinline__ void gaussian_sums(const float *weights, int taps, SAMPLE sample,
                                                      float (&sums)[SUMS])
@@ -114,13 +114,13 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
             out[s * stride] = sums[s];
 }
 
-/* Returns where a column stands in shared memory. */
+/* Returns the place of a column in shared memory. */
 static inline __host__ __device__ int place(int column)
 {
     return column + column / SUMS;
 }
 
-/* Floats of shared memory for one row. */
+/* Returns the floats of shared memory that one row takes. */
 static inline __host__ __device__ int row_floats(int radius)
 {
     return place(ROW_COLUMNS + 2 * radius + 2 * SUMS);
@@ -214,7 +214,8 @@ static enum ts_status map_separable(const struct stage_context *context,
                : status;
 }
 
-/* Returns how many floats the weights of an axis take, which start at a multiple of 16 bytes. */
+/* Returns how many floats the weights of an axis take, rounded so that the next axis starts at a
+ * multiple of 16 bytes. */
 static int weights_of(int radius)
 {
     return (2 * radius + 1 + 3) / 4 * 4;

@@ -20,10 +20,10 @@ struct gaussian_job {
     int64_t n[3];
     int radius[3], border;
     float constant;
-    const float *weights[3]; /* on the device, 2 radius + 1 of each axis */
+    const float *weights[3]; /* on the device, 2 radius + 1 for each axis */
 };
 
-/* All passes at once, for radii of at most GAUSSIAN_FUSED_RADIUS (gaussian_fused.cu): */
+/* These do all passes at once, for radii of at most GAUSSIAN_FUSED_RADIUS (gaussian_fused.cu). */
 size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context,
                                     const struct gaussian_job *job);
 enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context,

@@ -37,8 +37,8 @@ enum {
 /* These are the sizes of the tile of a slice with its halo. */
 template <int R> struct fused_tile {
     enum {
-        HALO = (R + RUN - 1) / RUN *
-               RUN, /* columns on both sides, so that quads of columns are aligned */
+        HALO = (R + RUN - 1) / RUN * RUN, /* columns on both sides of the tile, so that groups of
+                                           * four columns are aligned */
         WIDTH = COLUMNS + 2 * HALO,
         HEIGHT = ROWS + 2 * R,
         SAMPLES = WIDTH * HEIGHT,
@@ -55,28 +55,29 @@ static_assert((int)fused_tile<GAUSSIAN_FUSED_RADIUS>::BYTES <= (int)GAUSSIAN_FUS
 struct fused_plan {
     const char *in;
     float *out;
-    int nz, ny, nx, across, down, chunk; /* tiles along x and y; slices of a chunk */
+    int nz, ny, nx, across, down, chunk; /* across, down: number of tiles along x and y; chunk:
+                                          * slices of a chunk */
     int border, bytes;
-    bool wide,
-        aligned; /* wide: values are unsigned of 32 bits; aligned: quads of floats are one access */
-    uint32_t flip,
-        outside; /* the sign bit of signed integers of fewer bits; the constant as a value */
+    bool wide, aligned; /* wide: values are unsigned 32-bit integers; aligned: four floats are one
+                         * access */
+    uint32_t flip, outside; /* flip: the sign bit of signed integers of fewer bits; outside: the
+                             * constant as a value */
     int radius[3];
     float constant;
     float weights[3][GAUSSIAN_FUSED_RADIUS + 1];
-    int32_t *flags; /* of blocks that met a NaN or an infinity; NULL: no weight is 0 */
+    int32_t *flags; /* set for blocks that met a NaN or an infinity; NULL: no weight is 0 */
 };
 
-/* A thread finds its quads of samples by `at`. Integers wait in registers, as they lie in the
- * image. */
+/* The groups of four samples that a thread loads. Integers wait in registers, in the form that they
+ * have in the image. */
 template <int LOADS> struct fused_quads {
     uint32_t raw[LOADS][RUN];
-    int at[LOADS]; /* the first sample in the slice, where the quad is one access; GATHER; or
-                    * NONE */
+    int at[LOADS]; /* index of the first sample in the slice if the group is one access; or GATHER
+                    * or NONE */
 };
 enum { GATHER = -1, NONE = -2 };
 
-/* Copies BYTES from global to shared memory, past the registers where the device can do so. */
+/* Copies BYTES from global to shared memory, past the registers if the device can do so. */
 template <int BYTES> static __device__ __forceinline__ void fused_copy(float *to, const float *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -96,7 +97,7 @@ template <int BYTES> static __device__ __forceinline__ void fused_copy(float *to
 #endif
 }
 
-/* Ends a step's copies, and waits for all but those of the last AHEAD - 1 steps. */
+/* Ends a step's copies, and waits for all copies but those of the last AHEAD - 1 steps. */
 static __device__ __forceinline__ void fused_commit(void)
 {
 #if __CUDA_ARCH__ >= 800
@@ -164,7 +165,7 @@ static __device__ __forceinline__ void fused_load(const struct fused_plan &plan,
     }
 }
 
-/* Brings what was fetched to shared memory, as floats. */
+/* Stores what was fetched to shared memory, as floats. */
 template <int R>
 static __device__ __forceinline__ void
 fused_keep(const struct fused_plan &plan, const struct fused_quads<fused_tile<R>::LOADS> &quads,
@@ -185,8 +186,8 @@ fused_keep(const struct fused_plan &plan, const struct fused_quads<fused_tile<R>
     }
 }
 
-/* sums[s] += weight of tap j of 2 R + 1 times value. MASKED: weights beyond the radius are left
- * out. */
+/* Adds the weight of tap j (of 2 R + 1) times value to sums[s]. MASKED: weights beyond the radius
+ * are left out. */
 template <int R, bool MASKED>
 static __device__ __forceinline__ float fused_add(const struct fused_plan &plan, int axis, int j,
                                                   float value, float sum)
@@ -197,7 +198,7 @@ static __device__ __forceinline__ float fused_add(const struct fused_plan &plan,
     return __fmaf_rn(plan.weights[axis][distance], value, sum);
 }
 
-/* Sums a column of samples. Returns true where a sum is not finite. */
+/* Sums a column of samples. Returns true if a sum is not finite. */
 template <int R, bool MASKED>
 static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan,
                                                   const float *samples, float *sums_down)
@@ -250,7 +251,7 @@ static __device__ __forceinline__ void fused_across(const struct fused_plan &pla
     }
 }
 
-/* Adds a slice to the pending sums; sums becomes the slice that it completes. */
+/* Adds a slice to the pending sums; `sums` become those of the slice that is then complete. */
 template <int R, bool MASKED>
 static __device__ __forceinline__ void fused_along(const struct fused_plan &plan,
                                                    float (&pending)[2 * R][RUN], float (&sums)[RUN])
@@ -279,10 +280,10 @@ static __device__ __forceinline__ void fused_store(const struct fused_plan &plan
             to[c] = sums[c];
 }
 
-/* Fills the tables of the image's columns and rows that stand for those of the tile, -1 for the
- * constant, and finds how the thread's quads are loaded. Quads of constants are written once. Those
- * of mirrored columns are not loaded where the tile has these columns itself. Returns the column of
- * the tile that the thread sums along y. */
+/* Fills the tables of the image's columns and rows that are used for those of the tile (-1: the
+ * constant), and finds how the thread's groups of four samples are loaded. Groups of constants are
+ * written once. Groups of mirrored columns are not loaded if the tile itself has these columns.
+ * Returns the column of the tile that the thread sums along y. */
 template <int R>
 static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int y_tile,
                                  int *columns, int *rows,
@@ -344,7 +345,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const int x = x_first + (int)threadIdx.x % (COLUMNS / RUN) * RUN;
     const int y = y_first + (int)threadIdx.x / (COLUMNS / RUN),
               left = y < plan.ny ? plan.nx - x : 0;
-    /* Slices under weights of 0 may be missing at both ends of the image: others stand for them. */
+    /* Slices under weights of 0 may not exist at both ends of the image: other slices replace
+     * them. */
     const int lead = z_first - (VOLUME ? R - plan.radius[0] : 0),
               last = plan.nz + 2 * plan.radius[0] - 1;
     float *to = plan.out + (size_t)z_first * pixels + (size_t)y * plan.nx + x;
@@ -369,7 +371,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
             fused_load<R>(plan, slice(k + 1), columns, rows, &quads);
         }
     };
-    /* Steps of floats are unrolled below, because they then know the places of their tiles. */
+    /* Steps of floats are in the unrolled loop below, so that the places of their tiles are
+     * constants. */
     if constexpr (!FLOATS)
         fused_load<R>(plan, slice(0), columns, rows, &quads);
 #pragma unroll
@@ -413,7 +416,8 @@ static int kernel_radius(const struct gaussian_job *job)
     return most;
 }
 
-/* Cuts the image so that the blocks, one on each multiprocessor at a time, end together. */
+/* Cuts the image so that all blocks, one on each multiprocessor at a time, end at about the same
+ * time. */
 static struct fused_plan plan_of(const struct stage_context *context,
                                  const struct gaussian_job *job)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * masked_windows.cuh. Means: one pass along each axis, a thread for each pixel, which adds the 2
- * radius + 1 samples of its line. Between the passes lie sums of values and of weights as double,
- * in two images of scratch that take turns. Medians: a block brings a tile with the border of its
- * windows into shared memory, as 32-bit keys with a byte beside each that says whether it is valid.
- * A thread finds the median of one pixel bit by bit: the highest key below which no more than half
- * of the valid keys lie.
+ * The kernels of masked_windows.cuh. Means: one pass along each axis, a thread for each pixel,
+ * which adds the 2 radius + 1 samples of its line. Between the passes, the sums of values and of
+ * weights are kept as doubles in two images of scratch that take turns. Medians: a block brings a
+ * tile with the border of its windows into shared memory, as 32-bit keys with a byte beside each
+ * that says whether it is valid. A thread finds the median of one pixel bit by bit: the highest key
+ * that has at most half of the valid keys below it.
  *
- * Memory traffic: of the means 2 radius + 1 values and bits along z, then as many sums down and
- * across, from the caches but for the first, and 16 bytes written a pass; of the medians a value
- * and its bit, the border again, and a value written. Blocks have 32 x 8 threads, so that a warp
+ * Memory traffic: a mean reads 2 radius + 1 values and bits along z, then as many sums down and
+ * across, mostly from the caches, and writes 16 bytes in each pass; a median reads a value and its
+ * bit, those of the border again, and writes a value. Blocks have 32 x 8 threads, so that a warp
  * reads neighboring pixels of a row; for cubes 16 x 8, whose largest tile has 30 x 22 x 15 keys of
  * 5 bytes.
  */
@@ -24,7 +24,7 @@ extern "C" {
 enum { BLOCK_X = 32, BLOCK_Y = 8 };
 
 struct means_job {
-    int64_t nz, ny, nx, words; /* words of 64 bits of a slice */
+    int64_t nz, ny, nx, words; /* words: 64-bit words of a slice's bits */
     int64_t radius[3];
     const float *weights[3];
     const uint64_t *valid;
@@ -48,8 +48,8 @@ static __device__ inline void add(double2 *into, double2 sum, double weight)
     into->y += weight * sum.y;
 }
 
-/* Returns the sum over a line of pixels outside that all have the border's constant, along axes 0
- * to `axis`. */
+/* Returns the sums over pixels outside, which all have the border's constant, along axes 0 to
+ * `axis`. */
 static __device__ double2 outside(const struct means_job &job, int axis)
 {
     double2 sum = make_double2(job.constant, 1);
@@ -96,7 +96,7 @@ static __global__ void sum_down(const double2 *in, double2 *out, struct means_jo
     }
 }
 
-/* Returns a mean as an element of the output. */
+/* Returns a mean as a value of the output's type. */
 template <typename OUT> static __device__ inline OUT rounded(double mean)
 {
     return (OUT)(std::is_same<OUT, float>::value ? mean : rint(mean));
@@ -183,11 +183,12 @@ enum { THREADS_Y = 8, FLAT_X = 32, CUBE_X = 16 };
 struct masked_job {
     struct median_job median;
     const uint64_t *valid;
-    int64_t words; /* of 64 bits, of a slice */
+    int64_t words; /* 64-bit words of a slice's bits */
     int depth;     /* slices of a window */
 };
 
-/* Turns a key of 32 bits with a sign into one without. Keys of fewer bits have none. */
+/* Turns a signed 32-bit key into an unsigned one of the same order. Shorter keys are unsigned
+ * already. */
 template <typename T> static __device__ inline uint32_t ordered(int32_t key)
 {
     return sizeof(T) == 4 ? (uint32_t)key ^ 0x80000000u : (uint32_t)key;
@@ -215,7 +216,7 @@ static __device__ void load_tile(const T *in, int64_t z, int64_t first_x, int64_
     }
 }
 
-/* Returns the key at place n / 2 of the n valid keys of a window, if they were sorted. */
+/* Returns the key that would be at place n / 2 if the n valid keys of a window were sorted. */
 template <typename T>
 static __device__ uint32_t middle_key(const uint32_t *keys, const uint8_t *valid, int stride,
                                       int plane, int size, int depth)

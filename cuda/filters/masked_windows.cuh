@@ -20,7 +20,7 @@ extern "C" {
 
 /* Returns the bytes of scratch of the means of n slices. */
 size_t ts_cuda_masked_means_bytes(const struct stage_context *context, int64_t n);
-/* Enqueues the means of the slices of `out`; the weights of the window lie on the device. */
+/* Enqueues the means of the slices of `out`; the weights of the window are on the device. */
 enum ts_status ts_cuda_masked_means(const struct stage_context *context,
                                     const struct masked_window *window, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);

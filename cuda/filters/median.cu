@@ -24,14 +24,14 @@ extern "C" {
  *
  * median of 3 x 3 windows in a slice: a lane reads 10 rows of 6 columns straight into registers and
  * finds the medians of 8 rows of 4 columns. Floats are compared as floats, which saves turning them
- * into keys and back; a lane that has read a NaN or an infinity takes keys instead, since a NaN has
- * its place in the order of keys alone.
+ * into keys and back; a lane that has read a NaN or an infinity takes keys instead, since only keys
+ * put a NaN in order.
  *
  * Memory traffic: each value is read once from memory and written once; two rows of ten and two
  * columns of 128 are read again, from the first or second cache. All reads of a lane are on their
  * way at once and warps do not wait for one another, so that 20 warps on a multiprocessor keep the
- * memory busy; more warps would leave too few registers for ten rows. The 4 warps of a block lie
- * below one another. */
+ * memory busy; more warps would leave too few registers for ten rows. The 4 warps of a block are
+ * one below the other. */
 
 enum { WARPS = 4, ROWS = 8, LINES = ROWS + 2, RESIDENT = 5 };
 
@@ -40,7 +40,8 @@ template <typename T> struct direct_row {
     uint32_t left, right;
 };
 
-/* Returns row y, which may lie outside the image, or NULL for the constant. */
+/* Returns the image row that is used as row y, which may be outside the image, or NULL for the
+ * constant. */
 template <typename T>
 static __device__ const T *find_line(const T *slice, int y, const median_job &job)
 {
@@ -48,7 +49,8 @@ static __device__ const T *find_line(const T *slice, int y, const median_job &jo
     return from < 0 ? NULL : slice + from * job.nx;
 }
 
-/* Reads the rows from first - 1 on, with the columns on both sides of the lane's four. */
+/* Reads LINES rows, starting at row first - 1, with the columns on both sides of the lane's
+ * four. */
 template <typename T>
 static __device__ void read_rows(const T *slice, int x, int first, const median_job &job,
                                  direct_row<T> rows[LINES])
@@ -94,8 +96,7 @@ static __device__ bool all_finite(const direct_row<float> rows[LINES])
     return sum == 0;
 }
 
-/* Writes the medians of n_rows rows, the first of which begins at to[0]. K is the type of the
- * keys. */
+/* Writes the medians of n_rows rows, starting at to[0]. K is the type of the keys. */
 template <typename K, typename T>
 static __device__ void map_rows(const direct_row<T> rows[LINES], T *to, int x, int n_rows,
                                 bool whole, const median_job &job)
@@ -191,9 +192,9 @@ enum {
     STRIDE = MARGIN + WARP * GROUP + MARGIN
 };
 
-/* `keys` has the first column of the block at MARGIN, so that groups of four keys can be moved at
- * once. `rows` and `columns` say where the image has the samples of each line and column of the
- * tile; -1 stands for the constant. */
+/* `keys` has the block's first column at index MARGIN, so that groups of four keys can be moved at
+ * once. `rows` and `columns` have the image row and column of each line and column of the tile; -1
+ * is the constant. */
 template <typename T, int SIZE> struct __align__(16) shared_tile
 {
     uint32_t keys[TILE_ROWS + SIZE - 1][STRIDE];
@@ -213,16 +214,15 @@ static __device__ void find_borders(int first_x, int first_y, const median_job &
             first_y - SIZE / 2 + i % LINES + i / LINES * TILE_ROWS, (int)job.ny, job.border);
 }
 
-/* A lane reads four values of a line, and the first lanes one more beside the block; for keys of
- * two values they do this again TILE_ROWS lines further down. */
+/* What a lane reads of a line: four values, and, in the first lanes, one more beside the block; for
+ * keys of two values, the same again TILE_ROWS lines further down. */
 template <typename T> struct tile_part {
     median_words<T> own[MEDIAN_ROWS_OF_KEY<T>];
     uint32_t beside[MEDIAN_ROWS_OF_KEY<T>];
 };
 
-/* A warp has all its reads on their way before it waits for the first one. `parts` begins as zeros,
- * or else the compiler keeps what is not read alive, and in registers, from one slice to the
- * next. */
+/* A warp starts all its reads before it waits for the first one. `parts` begins as zeros; otherwise
+ * the compiler keeps unread parts alive in registers from one slice to the next. */
 template <typename T, int SIZE>
 static __device__ void load_tile(const T *slice, int x, const median_job &job,
                                  shared_tile<T, SIZE> *tile)
@@ -352,8 +352,8 @@ static enum ts_status median_tile(const struct stage_context *context, const str
 
 enum { THREADS_Y = 8, FLAT_X = 32, FLAT_ROWS = 4, CUBE_X = 16 };
 
-/* SIZE is that of the window, or 0 where job.radius gives it. With CUBE it spans slices, whose halo
- * lies before `in`'s first slice of output and behind its last. */
+/* SIZE is the size of the window, or 0 if job.radius gives it. With CUBE the window spans slices,
+ * whose halo is before `in`'s first slice of output and behind its last. */
 template <typename T, int SIZE, bool CUBE>
 static __global__ void __launch_bounds__(FLAT_X *THREADS_Y)
     map_tiles(const T *in, T *out, struct median_job job)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds the median of the keys of one window (cuda/values/value_keys.cuh): by a network in
- * registers, as stages/filters/median_network.inc has it, or bit by bit where a window has too many
- * values for that. Where neighboring windows share the sort of their columns,
- * cuda/filters/median_tile.cuh does the work.
+ * registers, as stages/filters/median_network.inc has it, or bit by bit if a window has too many
+ * values for that. cuda/filters/median_tile.cuh has the kernels in which neighboring windows share
+ * the sort of their columns.
  */
 #ifndef CUDA_FILTERS_MEDIAN_CUH
 #define CUDA_FILTERS_MEDIAN_CUH
@@ -44,9 +44,9 @@ template <int N> static __device__ int32_t ts_cuda_median(const int32_t keys[N])
     return kept[1];
 }
 
-/* The median of depth x size x size keys at `window`, whose lines lie `stride` and whose planes lie
- * `plane` keys apart: the largest key of BITS bits that fewer than half of the keys lie below. Keys
- * of 32 bits are signed. */
+/* Returns the median of depth x size x size keys at `window`, whose lines are `stride` keys and
+ * whose planes are `plane` keys apart: the largest key of BITS bits that has fewer than half of the
+ * keys below it. Keys of 32 bits are signed. */
 template <int BITS>
 static __device__ int32_t ts_cuda_median_by_bits(const int32_t *window, int stride, int plane,
                                                  int size, int depth)

@@ -3,9 +3,9 @@
  * The kernels of median share this: the description of one slab, and how values come into registers
  * and leave them.
  *
- * A lane works on four neighboring values of a row at a time, which lie in sizeof(T) words as they
- * do in memory. A key has 32 bits. Values of 8 and 16 bits are packed two to a key, that of one row
- * and that of a row below it, so that one minimum or maximum serves two windows.
+ * A lane works on four neighboring values of a row at a time, in sizeof(T) words as in memory. A
+ * key has 32 bits. It holds two values of 8 or 16 bits, one of a row and one of a row below it, so
+ * that one minimum or maximum serves two windows.
  */
 #ifndef CUDA_FILTERS_MEDIAN_JOB_CUH
 #define CUDA_FILTERS_MEDIAN_JOB_CUH
@@ -20,9 +20,9 @@ struct median_job {
     int64_t nz, ny, nx;
     unsigned tiles_x;
     int radius, border;
-    int32_t constant;   /* as a key of value_keys.cuh */
-    uint32_t outside;   /* the constant as median_bits() has it */
-    uint32_t flip;      /* turns the bits of an integer into a key */
+    int32_t constant;   /* the border's constant as a key of value_keys.cuh */
+    uint32_t outside;   /* the border's constant as median_bits() returns it */
+    uint32_t flip;      /* xor with it turns the bits of an integer into a key */
     uint32_t word_flip; /* the same for all integers in a word */
 };
 
@@ -35,7 +35,7 @@ template <typename T>
 using median_key = typename std::conditional<sizeof(T) == 4, int32_t, key_pair>::type;
 template <typename T> constexpr int MEDIAN_ROWS_OF_KEY = sizeof(T) == 4 ? 1 : 2;
 
-/* Returns the bits of a value; those of an integer as its key. */
+/* Returns the bits of a value; for an integer, its key. */
 template <typename T> static __device__ uint32_t median_bits(T value, const median_job &job)
 {
     if constexpr (std::is_same<T, float>::value)
@@ -44,7 +44,7 @@ template <typename T> static __device__ uint32_t median_bits(T value, const medi
         return value ^ job.flip;
 }
 
-/* Returns the bits of line[column], or those of the constant where the line is NULL or the column
+/* Returns the bits of line[column], or those of the constant if the line is NULL or the column is
  * -1. */
 template <typename T>
 static __device__ uint32_t median_bits_of(const T *line, int column, const median_job &job)
@@ -61,7 +61,7 @@ static __device__ void median_flip(median_words<T> &words, const median_job &job
             words.at[i] ^= job.word_flip;
 }
 
-/* Reads four values by one access. */
+/* Reads four values with one access. */
 template <typename T>
 static __device__ median_words<T> median_read(const T *from, const median_job &job)
 {
@@ -72,7 +72,7 @@ static __device__ median_words<T> median_read(const T *from, const median_job &j
     return words;
 }
 
-/* Finds the samples that stand for columns x to x + n - 1, some of which lie outside. */
+/* Finds the image columns that are used for columns x to x + n - 1, some of which are outside. */
 static __device__ inline void median_columns(int x, int n, int columns[], const median_job &job)
 {
 #pragma unroll
@@ -93,7 +93,7 @@ static __device__ median_words<T> median_gather(const T *line, const int columns
     return words;
 }
 
-/* Writes those of the four values from column x on that lie inside. */
+/* Writes the four values from column x on, without those outside the image. */
 template <typename T>
 static __device__ void median_write(T *line, int x, bool whole, median_words<T> words,
                                     const median_job &job)
@@ -113,7 +113,7 @@ static __device__ void median_write(T *line, int x, bool whole, median_words<T> 
         }
 }
 
-/* Returns the key of value i in the words of one row and, where a key has two values, in those of a
+/* Returns the key of value i in the words of one row and, if a key has two values, in those of a
  * lower row. */
 template <typename T, typename K>
 static __device__ K median_key_at(const uint32_t *upper, const uint32_t *lower, int i)
@@ -130,7 +130,8 @@ static __device__ K median_key_at(const uint32_t *upper, const uint32_t *lower, 
         return {__byte_perm(upper[0], lower[0], 0x4400 + 0x1111 * i)};
 }
 
-/* Returns the words of four keys: of their upper row (half 0), or of the lower one (half 1). */
+/* Returns the words of the values in four keys: those of their upper row (half 0) or of the lower
+ * one (half 1). */
 template <typename T, typename K>
 static __device__ median_words<T> median_words_of(const K keys[GROUP], int half)
 {

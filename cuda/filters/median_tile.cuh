@@ -2,15 +2,15 @@
  *
  * This finds the medians of 4 x 2 neighboring windows of 3 x 3, 5 x 5 or 7 x 7 keys at once. These
  * windows share most of their keys, so what they share is sorted once (A. Adams, Fast median
- * filters using separable sorting networks, 2021): first the columns, then the keys that lie in all
- * windows of 2 x 2 neighbors. Those that are too small or too large to be the median of any of the
- * four are dropped, the row that two of them have more is merged in, and so on with the column that
- * a window has alone. A median of 7 x 7 takes about 150 minima and maxima, where a network for each
- * window takes 1,000.
+ * filters using separable sorting networks, 2021): first the columns, then the keys that are in all
+ * windows of 2 x 2 neighbors. Keys that are too small or too large to be the median of any of the
+ * four are dropped. Then the row that only two of the windows have is merged in, and then the
+ * column that only one has. A median of 7 x 7 takes about 150 minima and maxima, while a network
+ * for each window takes 1,000.
  *
  * All loops have constant bounds and unroll, so that keys stay in registers; a minimum or a maximum
  * that no median needs is left out by the compiler. The functions compile for the host too, where a
- * test proves them. K is a type of keys that has ts_lesser() and ts_greater().
+ * test checks them. K is a type of keys that has ts_lesser() and ts_greater().
  */
 #ifndef CUDA_FILTERS_MEDIAN_TILE_CUH
 #define CUDA_FILTERS_MEDIAN_TILE_CUH
@@ -23,7 +23,7 @@
 #define MEDIAN_INLINE static inline
 #endif
 
-enum { MEDIAN_ACROSS = 4, MEDIAN_DOWN = 2 }; /* the windows of a tile */
+enum { MEDIAN_ACROSS = 4, MEDIAN_DOWN = 2 }; /* windows of a tile */
 
 MEDIAN_INLINE int32_t ts_lesser(int32_t a, int32_t b)
 {
@@ -36,7 +36,7 @@ MEDIAN_INLINE int32_t ts_greater(int32_t a, int32_t b)
 }
 
 #ifdef __CUDACC__
-/* Floats order as their keys do, zeros too, unless one of them is NaN. */
+/* Floats have the order of their keys, including zeros, unless one of them is NaN. */
 MEDIAN_INLINE float ts_lesser(float a, float b)
 {
     return fminf(a, b);
@@ -47,7 +47,7 @@ MEDIAN_INLINE float ts_greater(float a, float b)
     return fmaxf(a, b);
 }
 
-/* Two unsigned keys of 16 bits, which one instruction orders from capability 9.0 on. */
+/* Two unsigned 16-bit keys; from capability 9.0 on, one instruction compares both. */
 struct key_pair {
     uint32_t both;
 };
@@ -74,10 +74,10 @@ template <typename K> MEDIAN_INLINE void ts_order_keys(K &a, K &b)
 template <int N> constexpr int POWER_OF_TWO = 2 * POWER_OF_TWO<(N + 1) / 2>;
 template <> constexpr int POWER_OF_TWO<1> = 1;
 
-/* Merges A sorted keys and the B sorted keys behind them by odd-even merging (K. E. Batcher, 1968):
- * as if both lists had HALF keys, the first one with keys below all others in front, the second one
- * with keys above all others at its end. Comparisons with these change nothing and are left out.
- * APART is the distance of the keys that are compared. */
+/* Merges A sorted keys with the B sorted keys behind them by odd-even merging (K. E. Batcher,
+ * 1968). It works as if both lists had HALF keys: the first one filled up with low keys in front,
+ * the second one with high keys at its end. Comparisons with these keys change nothing and are left
+ * out. APART is the distance of the keys that are compared. */
 template <int A, int B, int HALF = POWER_OF_TWO<(A > B ? A : B)>, int APART = HALF, typename K>
 MEDIAN_INLINE void ts_merge_keys(K *keys)
 {
@@ -98,9 +98,9 @@ template <int N, typename K> MEDIAN_INLINE void ts_sort_keys(K *keys)
     }
 }
 
-/* The median of N sorted keys and N - 1 other sorted keys: if i of its N smallest keys come from
- * `a`, the largest of these is the larger one of a[i - 1] and b[N - i - 1], and no smaller than the
- * median for any other i. */
+/* Returns the median of N sorted keys `a` and N - 1 sorted keys `b`: if i of the N smallest keys
+ * come from `a`, the largest of them is max(a[i - 1], b[N - i - 1]), which is no smaller for any
+ * other i. */
 template <int N, typename K> MEDIAN_INLINE K ts_median_of_two(const K *a, const K *b)
 {
     K median = a[N - 1];
@@ -115,8 +115,8 @@ template <typename K> MEDIAN_INLINE K ts_median_of_three(K a, K b, K c)
     return ts_greater(ts_lesser(a, b), ts_lesser(ts_greater(a, b), c));
 }
 
-/* The median of nine is the median of three: of the largest low, the median middle and the smallest
- * high of three sorted columns (A. W. Paeth, Median finding on a 3 x 3 grid, 1990). */
+/* The median of nine keys is the median of three: the largest low, the median middle and the
+ * smallest high of three sorted columns (A. W. Paeth, Median finding on a 3 x 3 grid, 1990). */
 template <typename K>
 MEDIAN_INLINE void ts_medians_of_nine(const K keys[][MEDIAN_ACROSS + 2], K medians[][MEDIAN_ACROSS])
 {
@@ -154,17 +154,17 @@ MEDIAN_INLINE void ts_medians_of_nine(const K keys[][MEDIAN_ACROSS + 2], K media
     }
 }
 
-/* Four windows: medians[row][x] and [x + 1] for both rows. `core` has the sorted keys that lie in
- * all four, in SIZE - 1 rows and columns from column x + 1 on; columns[c] those of column c in the
- * same rows. */
+/* Finds the medians of four windows: medians[row][x] and [x + 1] for both rows. `core` has the
+ * sorted keys that are in all four, from SIZE - 1 rows and columns, starting at column x + 1;
+ * columns[c] has those of column c in the same rows. */
 template <int SIZE, typename K>
 MEDIAN_INLINE void ts_medians_of_four(const K *core, const K columns[][SIZE],
                                       const K keys[][SIZE + MEDIAN_ACROSS - 1], int x,
                                       K medians[][MEDIAN_ACROSS])
 {
-    /* A median has MIDDLE smaller keys. The core lacks 2 SIZE - 1 keys of a window: its key number
-     * LOWEST is the first that can still get so many, its key number MIDDLE the last that has no
-     * more. */
+    /* A median has MIDDLE smaller keys. A window has 2 SIZE - 1 keys more than the core: so core
+     * key LOWEST is the first that can still have MIDDLE smaller keys, and key MIDDLE is the last
+     * that does not have more. */
     constexpr int INNER = SIZE - 1, MIDDLE = SIZE * SIZE / 2;
     constexpr int LOWEST = MIDDLE - (2 * SIZE - 1), KEPT = MIDDLE + 1 - LOWEST;
 #pragma unroll
@@ -178,7 +178,7 @@ MEDIAN_INLINE void ts_medians_of_four(const K *core, const K columns[][SIZE],
             kept[KEPT + i] = keys[SIZE * row][x + 1 + i];
         ts_sort_keys<INNER>(kept + KEPT);
         ts_merge_keys<KEPT, INNER>(kept);
-        /* Now a window lacks a column of SIZE keys. */
+        /* Each window still lacks a column of SIZE keys. */
 #pragma unroll
         for (int k = 0; k < 2; k++) {
             K column[SIZE];
@@ -210,8 +210,8 @@ MEDIAN_INLINE void ts_medians_of_tile(const K keys[][SIZE + MEDIAN_ACROSS - 1],
                 columns[c][i] = keys[i + 1][c];
             ts_sort_keys<INNER>(columns[c]);
         }
-        /* Columns 3 to SIZE - 1 lie in all windows, columns 1 and 2 in the left four alone, SIZE
-         * and SIZE + 1 in the right four. Pairs of columns are merged, then pairs of pairs. */
+        /* Columns 3 to SIZE - 1 are in all windows, columns 1 and 2 only in the left four, SIZE and
+         * SIZE + 1 only in the right four. Pairs of columns are merged, then pairs of pairs. */
 #pragma unroll
         for (int c = 1; c < SIZE + 2; c++)
 #pragma unroll

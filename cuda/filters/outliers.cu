@@ -24,7 +24,7 @@ extern "C" {
  * stages/filters/outliers.c on 32-bit keys (cuda/values/value_keys.cuh). Medians come from
  * cuda/filters/median.cuh. */
 
-/* A thread works on RUN neighboring values of a row at a time, a block has WARPS warps. */
+/* A thread works on RUN neighboring values of a row at a time; a block has WARPS warps. */
 enum { WARP = 32, WARPS = 8, RUN = 4 };
 
 /* Windows lie in planes: the rows of a plane are the slices of one view, or the views of one
@@ -33,16 +33,17 @@ struct plane_job {
     int64_t n_planes, n_rows, n, plane_stride, row_stride; /* strides in values */
     int64_t tiles_x, tiles_y;
     double threshold;
-    float real; /* the threshold rounded down to what keys are compared in */
+    float real; /* the threshold, rounded down to a number that keys can be compared with */
     int32_t whole;
     uint32_t flip;
     int size, kind;
-    unsigned long long *replaced; /* in each slice */
-    bool in_z,
-        aligned; /* rows have their halo in memory; groups of four values may be moved at once */
+    unsigned long long *replaced; /* number of replaced values in each slice */
+    bool in_z, aligned; /* in_z: rows have their halo in memory; aligned: groups of four values may
+                         * be moved at once */
 };
 
-/* The largest key that the median of a bright outlier can have, the smallest of a dark one. */
+/* These return the largest key that the median of a bright outlier can have, and the smallest for a
+ * dark one. */
 template <typename T>
 static __device__ int32_t outliers_bright_limit(int32_t key, const struct plane_job &job)
 {
@@ -61,8 +62,8 @@ static __device__ int32_t outliers_dark_limit(int32_t key, const struct plane_jo
     return min(key, INT32_MAX - job.whole) + job.whole;
 }
 
-/* Returns true where the median of a window may be as far from the key as the threshold, if `low`
- * and `high` are the extremes of more than half of the window, or the median itself. */
+/* Returns true if the median of a window can differ from the key by the threshold. `low` and `high`
+ * are the extremes of more than half of the window, or the median itself. */
 template <typename T>
 static __device__ bool outliers_near(int32_t key, int32_t low, int32_t high,
                                      const struct plane_job &job)
@@ -71,14 +72,14 @@ static __device__ bool outliers_near(int32_t key, int32_t low, int32_t high,
            ((job.kind & OUTLIERS_DARK) && high >= outliers_dark_limit<T>(key, job));
 }
 
-/* Returns a number whose differences are those of the values. */
+/* Returns a number for the key; the numbers differ by as much as the values. */
 template <typename T> static __device__ double outliers_number_of(int32_t key)
 {
     return std::is_same<T, float>::value ? (double)ts_cuda_value_of<float>(key, 0) : (double)key;
 }
 
-/* Returns the key, or its median, which is counted as replaced. Differences of the values in double
- * decide. */
+/* Returns the key, or its median, which is then counted as replaced. The difference of the values,
+ * in double, decides. */
 template <typename T>
 static __device__ int32_t outliers_decide(int32_t key, int32_t median, const struct plane_job &job,
                                           int *replaced)
@@ -90,8 +91,8 @@ static __device__ int32_t outliers_decide(int32_t key, int32_t median, const str
     return outlier ? median : key;
 }
 
-/* Writes the values of RUN keys to to[x] and its neighbors, those before column job.n. whole: in
- * one access. */
+/* Writes the values of RUN keys to to[x] and its neighbors, up to column job.n. `whole`: in one
+ * access. */
 template <typename T>
 static __device__ void outliers_store(const struct plane_job &job, T *to, int64_t x, bool whole,
                                       const int32_t keys[RUN])
@@ -114,7 +115,7 @@ static __device__ void outliers_store(const struct plane_job &job, T *to, int64_
             to[x + k] = group.values[k];
 }
 
-/* All lanes of a warp add what they replaced in slice z. */
+/* Adds what the lanes of a warp replaced in slice z. All lanes call it. */
 static __device__ inline void outliers_count(const struct plane_job &job, int64_t z, int replaced)
 {
     if (!__any_sync(0xFFFFFFFFu, replaced != 0))
@@ -128,11 +129,11 @@ static __device__ inline void outliers_count(const struct plane_job &job, int64_
 /* ---- outliers march ----------------------------------------------------------------------------
  *
  * outliers with windows of 3 x 3 and 5 x 5: a warp goes down 128 columns and 32 rows of a plane; a
- * lane takes four columns and fetches some rows at once. Its neighbors' columns come by shuffles,
- * those beside the warp by one load of its first and last lane. Columns of three are sorted from
- * pairs that two rows share; the median of nine is that of the largest low, the median middle and
- * the smallest high of three columns (A. W. Paeth, 1990), which takes about 18 minima and maxima a
- * value.
+ * lane takes four columns and fetches some rows at once. It gets its neighbors' columns by
+ * shuffles; the first and the last lane load those beside the warp. Columns of three are sorted
+ * from pairs that two rows share; the median of nine is that of the largest low, the median middle
+ * and the smallest high of three columns (A. W. Paeth, 1990), which takes about 18 minima and
+ * maxima a value.
  *
  * Memory traffic: each value is read once, two rows of 34 and two columns of 130 again (from the
  * second cache), and written once. There is no shared memory; 256 threads a block, and as many
@@ -140,7 +141,7 @@ static __device__ inline void outliers_count(const struct plane_job &job, int64_
 
 enum { ROWS = 32 };
 
-/* A lane reads its four values of a row, and, in the first and last lane, those beside the warp. */
+/* A lane's four values of a row, and, in the first and last lane, those beside the warp. */
 template <typename T, int HALF> struct march_row {
     T values[RUN], beside[HALF];
 };
@@ -149,7 +150,7 @@ template <typename T, int HALF> struct march_row {
  * it. */
 template <int HALF> struct march_place {
     int64_t x, beside[HALF];
-    bool whole; /* all four at once */
+    bool whole; /* true if all four values are moved at once */
 };
 
 template <typename T, int HALF>
@@ -175,7 +176,7 @@ static __device__ void fetch(const struct plane_job &job, const T *__restrict__ 
             fetched->beside[i] = line[place.beside[i]];
 }
 
-/* Puts HALF keys of the neighbors on both sides of a lane's own. */
+/* Adds HALF keys of the neighbors on both sides of a lane's own. */
 template <typename T, int HALF>
 static __device__ void widen(const struct march_row<T, HALF> &fetched, uint32_t flip,
                              int32_t keys[RUN + 2 * HALF])
@@ -193,12 +194,12 @@ static __device__ void widen(const struct march_row<T, HALF> &fetched, uint32_t 
     }
 }
 
-/* A warp works on these rows of a plane. */
+/* The rows of a plane that a warp works on. */
 struct march_strip {
     int64_t plane, first, end;
 };
 
-/* Finds them for this warp. Returns false if there are none. */
+/* Finds the rows of this warp. Returns false if there are none. */
 template <int HALF>
 static __device__ bool find_strip(const struct plane_job &job, struct march_strip *strip,
                                   struct march_place<HALF> *place)
@@ -225,7 +226,8 @@ static __device__ int32_t middle_of(int32_t a, int32_t b, int32_t c)
     return max(min(a, b), min(max(a, b), c));
 }
 
-/* Finds the medians of the row whose columns are `alone` and the pair that two rows share. */
+/* Finds the medians of the row whose columns consist of `alone` and the pair of rows that two
+ * output rows share. */
 static __device__ void find_medians(const int32_t alone[WIDE], const int32_t lower[WIDE],
                                     const int32_t upper[WIDE], int32_t medians[RUN])
 {
@@ -266,6 +268,7 @@ static __device__ void finish_row(const struct plane_job &job, T *to,
     outliers_store<T>(job, to, place.x, place.whole, keys);
 }
 
+/* Replaces outliers of 3 x 3 windows; each warp goes down its strip. */
 template <typename T>
 static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
     march_3(const T *__restrict__ in, T *__restrict__ out, struct plane_job job)
@@ -285,7 +288,7 @@ static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
     for (int64_t row = strip.first; row < strip.end; row += BATCH) {
 #pragma unroll
         for (int i = 0; i < BATCH;
-             i++) /* beyond the end the last row is fetched again, and not used */
+             i++) /* rows beyond the end are the last row again, and are not used */
             fetch<T, 1>(job, in, min(row + 1 + i, strip.end), place, &fetched[i]);
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
@@ -320,7 +323,7 @@ static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
 
 enum { SIZE = 5, HALF = 2, WIDER = RUN + 2 * HALF, HELD = SIZE - 1, PAIR = 2, WIDE_RESIDENT = 2 };
 
-/* Finds the extremes of five neighbors for each of a lane's columns. */
+/* Finds the extremes of five neighbors around each of a lane's columns. */
 static __device__ void find_extremes(const int32_t keys[WIDER], int32_t lows[RUN],
                                      int32_t highs[RUN])
 {
@@ -358,7 +361,7 @@ static __device__ __noinline__ int32_t median_at(const struct plane_job &job, co
     return ts_cuda_median<N>(window);
 }
 
-/* `rows` are those of the window, the middle one is rows[HALF]. */
+/* `rows` has the rows of the window; rows[HALF] is the middle one. */
 template <typename T>
 static __device__ void finish_wide_row(const struct plane_job &job, const T *in, T *out,
                                        const struct march_place<HALF> &place,
@@ -394,6 +397,7 @@ static __device__ void finish_wide_row(const struct plane_job &job, const T *in,
     outliers_store<T>(job, out + y * job.row_stride, place.x, place.whole, keys);
 }
 
+/* Replaces outliers of 5 x 5 windows; each warp goes down its strip. */
 template <typename T>
 static __global__ void __launch_bounds__(WARP *WARPS, WIDE_RESIDENT)
     march_5(const T *__restrict__ in, T *__restrict__ out, struct plane_job job)
@@ -445,7 +449,7 @@ static __global__ void __launch_bounds__(WARP *WARPS, WIDE_RESIDENT)
 
 /* ---- launch ---------------------------------------------------------------------------------- */
 
-/* Handles windows of 3 x 3 and 5 x 5 while rows pass through registers. */
+/* Does windows of 3 x 3 and 5 x 5, with the rows in registers. */
 static enum ts_status outliers_march(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, const struct plane_job *job,
                                      const struct cuda_call *call)
@@ -475,7 +479,7 @@ enum { TILE_X = WARP * RUN, TILE_Y = WARPS * RUN };
 
 /* ---- medians --------------------------------------------------------------------------------- */
 
-/* `window` points to its first key; rows lie `stride` apart. */
+/* `window` points to the first key; rows are `stride` keys apart. */
 template <int SIZE> static __device__ int32_t median_of(const int32_t *window, int stride)
 {
     int32_t keys[SIZE * SIZE];
@@ -487,13 +491,14 @@ template <int SIZE> static __device__ int32_t median_of(const int32_t *window, i
 
 /* ---- a tile ---------------------------------------------------------------------------------- */
 
-/* Keys from row to row of the tile: a multiple of RUN, so that groups are aligned. */
+/* Returns the keys from one row of the tile to the next: a multiple of RUN, so that groups are
+ * aligned. */
 static __host__ __device__ int tile_stride(int size)
 {
     return (TILE_X + size - 1 + RUN - 1) / RUN * RUN;
 }
 
-/* Loads columns [0, width) of the tile, which are those from `column` of the plane on. */
+/* Loads columns [0, width) of a row of the tile, which start at `column` of the plane. */
 template <typename T>
 static __device__ void load_row(const struct plane_job &job, const T *__restrict__ line,
                                 int64_t column, int width, int32_t *keys)
@@ -564,8 +569,8 @@ static __device__ void find_extremes(const int32_t *line, int size, int32_t lows
     }
 }
 
-/* Returns the key that takes the place of the middle of a window. In larger windows the keys that
- * speak for an outlier are counted first, because a median takes 32 times as long. */
+/* Returns the key that replaces the middle of a window. In larger windows it first counts the keys
+ * that speak for an outlier, because a median takes 32 times as long. */
 template <typename T, int SIZE>
 static __device__ int32_t clean(const int32_t *window, int stride, int32_t key,
                                 const struct plane_job &job, int *replaced)
@@ -589,6 +594,7 @@ static __device__ int32_t clean(const int32_t *window, int stride, int32_t key,
                               replaced);
 }
 
+/* Replaces outliers in one tile for each block. */
 template <typename T, int SIZE>
 static __global__ void __launch_bounds__(WARP *WARPS)
     clean_tiles(const T *__restrict__ in, T *__restrict__ out, struct plane_job job)

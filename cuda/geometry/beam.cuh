@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This describes rays of a parallel beam on the device, as stages/geometry/beam.h defines them: the
- * views of a scan in one table, and a ray's crossings with the lines of the major axis.
+ * This describes rays of a parallel beam on the device, as stages/geometry/beam.h defines them: it
+ * has the views of a scan in one table, and computes a ray's crossings with the lines (rows or
+ * columns) of its major axis.
  *
- * The table is worked out in double on the host and holds the views along rows first, then those
- * along columns, each kind by the direction of its detector pixels, then by rising slope: neighbors
- * in the table cross an image nearly alike, whatever order the views are listed in.
+ * The table is computed in double on the host and holds the views along rows first, then those
+ * along columns, each kind by the direction of its detector pixels, then by rising slope: so
+ * neighbors in the table cross an image nearly alike, in whatever order the user lists the views.
  *
  * A position on a line is a 64-bit fixed-point number: the sample's index above, 32 bits of the
  * weight of the next sample below. Stepping to the next line is one exact addition, so an error
@@ -23,14 +24,14 @@ extern "C" {
 struct cuda_beam {
     double base, per_major, per_detector;
     float length_mm;
-    int32_t view; /* its index in the sinogram */
+    int32_t view; /* index of the view in the sinogram */
     bool along_rows;
 };
 
 struct cuda_beams {
     int64_t n, n_along_rows;
-    int64_t n_rows_backward,
-        n_columns_backward; /* first of each kind: those whose detector pixels run down a line */
+    int64_t n_rows_backward, n_columns_backward; /* index of the first view of each kind;
+                                                  * "backward": detector pixels run down a line */
     struct cuda_beam beams[];
 };
 
@@ -61,7 +62,7 @@ static inline int ts_cuda_beam_order(const void *a, const void *b)
     return left->view < right->view ? -1 : 1;
 }
 
-/* Sorts the table once beams[0 .. n) are written in any order. */
+/* Sorts the table, whose beams[0 .. n) may be in any order. */
 static inline void ts_cuda_beams_sort(struct cuda_beams *table, int64_t n)
 {
     table->n = n;
@@ -75,8 +76,8 @@ static inline void ts_cuda_beams_sort(struct cuda_beams *table, int64_t n)
     qsort(table->beams, (size_t)n, sizeof *table->beams, ts_cuda_beam_order);
 }
 
-/* Finds the lines [first, end) that a ray at `start` on line 0 meets inside (-1 - reach, n_minor),
- * with at most one line more on both sides. */
+/* Finds the lines [first, end) on which a ray, which is at `start` on line 0, is inside (-1 -
+ * reach, n_minor). There may be one line too many on both sides. */
 static inline __device__ void ts_cuda_beam_lines(double start, double per_major, double reach,
                                                  int n_major, int n_minor, int *first, int *end)
 {
@@ -96,14 +97,14 @@ static inline __device__ int64_t ts_cuda_fixed(double position)
     return __double2ll_rn(position * 4294967296.0);
 }
 
-/* Returns 1 + the weight of the next sample, to 23 bits: that is one bit operation, and a
- * conversion would take several. */
+/* Returns 1 + the weight of the next sample, to 23 bits. That takes one bit operation; a conversion
+ * would take several. */
 static inline __device__ float ts_cuda_beam_weight(uint32_t fraction)
 {
     return __uint_as_float(0x3F800000u + (fraction >> 9));
 }
 
-/* Added to a position once, so that ts_cuda_beam_weight() rounds to nearest. */
+/* Added once to a position, so that ts_cuda_beam_weight() rounds to nearest. */
 enum { TS_CUDA_BEAM_HALF = 1 << 8 };
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves of pixels on a CUDA device. Where the input's rows become the output's rows, a warp copies
- * a row, its threads neighboring pixels, eight of them in flight. Where they become columns, a
+ * Moves of pixels on a CUDA device. If the input's rows become the output's rows, a warp copies a
+ * row; its threads copy neighboring pixels, eight of them in flight. If they become columns, a
  * block of 256 threads moves a tile of 32 x 32 pixels through shared memory, so that both sides are
  * read and written in whole sectors. Memory traffic: each pixel that is kept is read once and
- * written once. Blocks are small, so that as many warps are at work as the device holds.
+ * written once. Blocks are small, so that the device can hold as many warps as possible.
  */
 #include "cuda/grid/moves.cuh"
 
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(WARP *ROWS)
     }
 }
 
-/* Output axis `near` is the one along which the input's neighbors lie, `far` the third. */
+/* Output axis `near` is the one along which the input's neighbors are; `far` is the third axis. */
 template <typename T>
 static __global__ void __launch_bounds__(TILE *ROWS)
     move_tiles(const T *in, T *out, struct moved_slab slab, int near, int far)

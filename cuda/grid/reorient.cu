@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reorient on a CUDA device: its move of pixels, which the kernels of moves.cu carry out.
+ * reorient on a CUDA device: it describes its move of pixels; the kernels of moves.cu do it.
  */
 #include "cuda/grid/moves.cuh"
 

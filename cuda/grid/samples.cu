@@ -8,9 +8,9 @@
  * 8 or 64 reads of a pixel from cache are the limit; a block of 32 x 8 threads reads from a compact
  * box of the input, most of which stays in the first cache.
  *
- * In a masked image all pixels are made so first. A second kernel mends those that have an invalid
- * sample, by the rules of stages/grid/samples.c, with a warp for each word of 32 bits that it
- * writes. Most of its reads are bits.
+ * In a masked image all pixels are first computed in this way. A second kernel corrects those that
+ * have an invalid sample, by the rules of stages/grid/samples.c, with a warp for each word of 32
+ * bits that it writes. Most of its reads are bits.
  */
 #include "cuda/grid/samples.cuh"
 
@@ -22,7 +22,8 @@ enum { WARP = 32, HIGH = 8, ROWS = 4, AXES = 3 };
 
 struct sampled_slab {
     struct sampling sampling;
-    int64_t z_in, z_out, n; /* the first slices of the slabs; the output's slices */
+    int64_t z_in, z_out, n; /* index of the first slice of the input slab and of the output slab;
+                             * number of output slices */
     bool aligned;
 };
 
@@ -33,7 +34,7 @@ static __device__ inline double position(const struct sampling &sampling, int d,
     return sampling.offset[d] + (double)z * row[0] + (double)y * row[1] + (double)x * row[2];
 }
 
-/* Finds the taps of an axis; false outside. */
+/* Finds the taps of one axis. Returns false if the position is outside. */
 template <int KIND>
 static __device__ inline bool find(const struct sampling &sampling, int d, int64_t z, int64_t y,
                                    int64_t x, struct taps &taps)
@@ -60,7 +61,7 @@ template <typename T> static __device__ inline T stored(float value)
     }
 }
 
-/* The sum of the taps of a pixel, x outermost. */
+/* Returns the sum of the taps of a pixel; x is the outermost loop. */
 template <typename T, int N>
 static __device__ inline float value_of(const T *in, const struct taps taps[AXES], int64_t z_in,
                                         int64_t ny, int64_t nx)
@@ -89,6 +90,7 @@ static __device__ inline float value_of(const T *in, const struct taps taps[AXES
     return sum;
 }
 
+/* Makes the pixels of one column in ROWS rows of a slice in each thread. */
 template <typename T, int KIND, bool ALIGNED>
 static __global__ void __launch_bounds__(WARP *HIGH)
     sample(const T *in, T *out, const __grid_constant__ struct sampled_slab slab, T outside)
@@ -133,7 +135,7 @@ static __global__ void __launch_bounds__(WARP *HIGH)
 
 enum { MEND_THREADS = 256, MEND_WARPS = MEND_THREADS / WARP, MOST_SLICES = 65535 };
 
-/* The bits of the slabs, with their words of 32 bits from slice to slice. */
+/* The bits of both slabs, and their 32-bit words from one slice to the next. */
 struct sampled_bits {
     const uint32_t *in;
     uint32_t *out;
@@ -155,7 +157,7 @@ static __device__ inline T sample_at(const T *in, const struct sampled_slab &sla
     return in[((z - slab.z_in) * slab.sampling.n_in[1] + y) * slab.sampling.n_in[2] + x];
 }
 
-/* Returns true where every sample that has a weight is valid. */
+/* Returns true if every sample that has a weight is valid. */
 template <int N>
 static __device__ bool is_complete(const struct sampled_slab &slab, const struct sampled_bits &bits,
                                    const struct taps taps[AXES])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unshear on a CUDA device: where its voxels lie in the input, which the kernels of samples.cu
- * carry out.
+ * unshear on a CUDA device: it describes where its voxels are in the input; the kernels of
+ * samples.cu do the rest.
  */
 #include "cuda/grid/samples.cuh"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare on a CUDA device: the sums of stages/histogram/compare.c, in double, in an order of their
- * own.
+ * compare on a CUDA device: it computes the sums of stages/histogram/compare.c, in double, in an
+ * order of its own.
  *
  * A block takes a strip of THREADS columns and a run of RUN rows of windows of one slice, and
  * marches down. A thread owns a column and keeps as many of its rows in registers as a window has.
  * In each row it sums its column over the window's rows, five means at once, puts them into shared
  * memory, and adds up those of its neighbors: 10 operations for each row and column of the window,
- * which is what the kernel's time goes into. Columns at the right end of a strip only serve windows
- * to their left. Memory traffic: both values of a pixel, and again for the borders that neighboring
- * blocks share, 6 of 122 columns and 6 of 64 rows. The sums of a block are joined in the order of
- * threads, and those of a slice by one warp, so that the result depends on nothing but the image.
- * Seven blocks of 128 threads with 70 registers each fit on a multiprocessor, five with the
- * Gaussian window's 91.
+ * which take most of the kernel's time. Columns at the right end of a strip only serve windows to
+ * their left. Memory traffic: both values of a pixel are read, and read again in the borders that
+ * neighboring blocks share, 6 of 122 columns and 6 of 64 rows. The sums of a block are joined in
+ * the order of threads, and those of a slice by one warp, so that the result depends on nothing but
+ * the image. Seven blocks of 128 threads with 70 registers each fit on a multiprocessor, five with
+ * the Gaussian window's 91.
  */
 #include "cuda/values/reductions.cuh"
 #include "cuda/values/value_at.cuh"
@@ -25,15 +25,15 @@ enum { THREADS = 128, RUN = 64 };
 
 struct compare_job {
     const void *a, *b;
-    const uint64_t *a_valid, *b_valid; /* of masked images; else NULL */
-    int64_t words;                     /* of these, from slice to slice */
+    const uint64_t *a_valid, *b_valid; /* bits of masked images; else NULL */
+    int64_t words;                     /* words of these bits from one slice to the next */
     enum ts_dtype a_dtype, b_dtype;
     int64_t ny, nx;
     struct compare_rule rule;
-    struct compare_sums *sums; /* of every block: (slice, run, strip) */
+    struct compare_sums *sums; /* sums of each block: (slice, run, strip) */
 };
 
-/* Returns pixel i of a slice; NaN, which is not compared, where it is invalid. */
+/* Returns pixel i of a slice, or NaN, which is not compared, if it is invalid. */
 static __device__ inline double value_of(const void *image, enum ts_dtype dtype,
                                          const uint64_t *valid, const struct compare_job &job,
                                          int64_t i)
@@ -65,7 +65,7 @@ static __device__ void join(struct compare_sums *into, const struct compare_sums
     into->n_windows += from.n_windows;
 }
 
-/* Joins the sums of a block by halving with stride over a power of two of threads. */
+/* Joins the sums of a block, whose number of threads is a power of two, by halving. */
 static __device__ void join_block(struct compare_sums *all, struct compare_sums own,
                                   struct compare_sums *out)
 {
@@ -113,6 +113,7 @@ static __device__ double similarity_at(const double (*columns)[THREADS],
                                  means[MEAN_AB], rule.covariance, rule.c1, rule.c2);
 }
 
+/* Sums one strip of columns over a run of windows in each block. */
 template <int TAPS>
 static __global__ void __launch_bounds__(THREADS) compare_strips(const struct compare_job job)
 {
@@ -161,7 +162,7 @@ static __global__ void __launch_bounds__(CUDA_WARP)
     join_block(shared, own, &slices[blockIdx.x]);
 }
 
-/* Returns the blocks of one slice. */
+/* Returns the number of blocks for one slice. */
 static int64_t blocks_of(const struct stage_context *context)
 {
     const struct compare_rule rule =
@@ -186,7 +187,7 @@ static enum ts_status reduce(const struct stage_context *context, int input,
                              const struct cuda_call *call)
 {
     const int64_t blocks = blocks_of(context), nz = slices->axes[0].n,
-                  most = 65535 /* blocks along y of a grid */;
+                  most = 65535 /* limit of blocks along y of a grid */;
     const int64_t count = (int64_t)ts_slice_count(slices);
     struct compare_sums *sums = (struct compare_sums *)call->scratch;
     struct compare_job job = {.a_dtype = slices[0].dtype, .b_dtype = slices[1].dtype};

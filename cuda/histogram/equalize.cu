@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * equalize on a CUDA device. 8- and 16-bit images without a reference stay there: value_counts.cuh
- * counts every value, and kernels of this file make the maps and apply them. All others take the
- * counts to the host, whose code makes the maps: images with a reference or with pixels that are
- * left out, and bins, whose edges follow from the range (value_range.cuh, table_job.cuh).
+ * counts every value, and kernels of this file make the maps and apply them. For all others, the
+ * host makes the maps from the counts: images with a reference or with pixels that are left out,
+ * and values in bins, whose edges follow from the range (value_range.cuh, table_job.cuh).
  */
 #include <cooperative_groups.h>
 
@@ -26,8 +26,8 @@ extern "C" {
  * The files of equalize share this: the result that the finish on the device writes, and the
  * launches of its parts. */
 
-/* A result made on the device; entries follow, one per key: floats (scikit-image's rule), or values
- * of the type as they are stored (OpenCV's). Entries outside [low, high] have no meaning. */
+/* A result made on the device. Entries follow, one for each key: floats (scikit-image's rule), or
+ * values of the image's type (OpenCV's). Entries outside [low, high] have no meaning. */
 struct cuda_value_map {
     uint32_t low, high; /* keys of the lowest and the highest value */
     uint32_t reserved[2];
@@ -40,20 +40,21 @@ static inline bool ts_cuda_equalize_levels(const struct stage_context *context)
 
 /* The maps of a slab. */
 struct cuda_maps {
-    const char *results; /* device */
-    size_t stride;       /* between those of slices; 0: one for all */
-    bool made_on_device; /* struct cuda_value_map, else struct equalize_result */
+    const char *results; /* on the device */
+    size_t stride;       /* bytes from one slice's result to the next; 0: one result for all */
+    bool made_on_device; /* true: results are struct cuda_value_map; false: struct
+                          * equalize_result */
 };
 
 /* ---- equalize bins -----------------------------------------------------------------------------
  *
  * Sends floats and 32-bit integers through the map that the host made of their bins, as equalize.c
- * does: linear between the middles of the bins, or by the entry of the bin that a value was counted
- * in (where each integer has a bin of its own, and with a reference).
+ * does: linear between the middles of the bins, or the entry of the bin that a value was counted in
+ * (if each integer has a bin of its own, or if there is a reference).
  *
  * A thread maps one value at a time. Memory traffic: 4 bytes read and 4 written a pixel; the map
  * lies in the caches. 256 threads a block, because the registers of the double arithmetic are the
- * limit. */
+ * limit.  */
 
 enum { THREADS = 256, VALUES_A_THREAD = 8 };
 
@@ -67,14 +68,14 @@ static __device__ inline float map_linear(const struct bins &bins, const double 
     return (float)(value == value ? mapped : value);
 }
 
-/* Infinite values take the entries at the ends, NaN stays NaN. */
+/* Infinite values take the entries at the ends; NaN stays NaN. */
 static __device__ inline float map_step(const struct bins &bins, const double *map, double value)
 {
     const int64_t bin = ts_cuda_bin_slot(bins, value) - 1;
     return bin > bins.n ? NAN : (float)map[bin < 0 ? 0 : bin < bins.n ? bin : bins.n - 1];
 }
 
-/* The grid has values and maps. */
+/* The grid counts values and maps. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     map_bins(const T *in, float *out, size_t count, const char *results, size_t stride, bool steps)
@@ -98,7 +99,7 @@ static enum ts_status equalize_bins(const struct stage_context *context, const s
                                     const struct cuda_call *call)
 {
     const int64_t n = maps->stride ? out->axes[0].n : 1,
-                  most = 65535; /* limit of a grid's second dimension */
+                  most = 65535; /* limit of blocks along y of a grid */
     const size_t count = maps->stride ? ts_slice_count(out) : ts_image_count(out);
     const int64_t blocks = ts_cuda_parts((int64_t)count, (int64_t)THREADS * VALUES_A_THREAD),
                   limit = INT32_MAX;
@@ -124,42 +125,43 @@ static enum ts_status equalize_bins(const struct stage_context *context, const s
  *
  * out[i] = map[in[i]] for 8- and 16-bit images: one map for all pixels, or one a slice.
  *
- * A block holds the map in shared memory, from the lowest value that occurs on and as many entries
- * as fit; the caches serve the others, and all of them where the block has fewer pixels than the
- * map entries. Floats of more keys than fit are kept in 3 bytes each: shares of pixels only grow
- * from key to key, so the bits of four neighbors are those of the first plus differences of 16
- * bits; where these do not suffice the caches serve the four. A thread takes some groups of 16
- * bytes at a time. Memory traffic: each pixel is read and written once. One block of 1,024 threads
- * a multiprocessor, since the map of all 16-bit values takes half of its shared memory. */
+ * A block holds as much of the map in shared memory as fits, from the lowest value that occurs on;
+ * other entries come from the caches, and so do all if the block has fewer pixels than the map has
+ * entries. If floats do not fit, each takes 3 bytes: the map only rises from key to key, so four
+ * neighbors are stored as the first one's bits and differences of 16 bits; if these are too small,
+ * the four come from the caches. A thread takes some groups of 16 bytes at a time. Memory traffic:
+ * each pixel is read and written once. One block of 1,024 threads a multiprocessor, since the map
+ * of all 16-bit values takes half of its shared memory. */
 
 enum { VALUES_THREADS = 1024, SMALL_THREADS = 128 };
 
 struct value_job {
     const char *maps;
     size_t stride,
-        entries;  /* bytes from a map to the next; bytes from a map's start to its entries */
+        entries;  /* bytes from one map to the next; bytes from a map's start to its entries */
     size_t range; /* bytes from a map's start to the lowest and highest key that occur */
-    uint32_t bias,
-        capacity; /* a key is a value xor bias; capacity: entries that shared memory holds */
-    uint32_t near_capacity; /* entries that it holds in 3 bytes each; 0: they are not stored so */
-    int64_t count, n_maps,
-        chunks; /* pixels that one map serves; maps; chunks into which these pixels are cut */
-    int64_t phase,
-        out_phase; /* position of the first pixel within its group of 16 bytes, read and written */
+    uint32_t bias, capacity; /* a key is value xor bias; capacity: number of entries that shared
+                              * memory holds */
+    uint32_t near_capacity;  /* number of entries that it holds with 3 bytes each; 0: they are not
+                              * stored so */
+    int64_t count, n_maps, chunks; /* pixels that one map serves; number of maps; chunks into which
+                                    * these pixels are cut */
+    int64_t phase, out_phase; /* place of the first pixel in its group of 16 bytes, when it is read
+                               * and when it is written */
 };
 
 template <typename ENTRY> struct window {
     const ENTRY *shared, *all;
     uint32_t base, n;
-    const uint32_t *firsts; /* bits of the first entry of each NEAR keys, or far_entries; NULL:
-                               entries as they are */
+    const uint32_t *firsts; /* bits of the first of each NEAR entries, or far_entries; NULL: entries
+                             * are stored as they are */
     const uint16_t *differences;
 };
 
 enum { NEAR = 4, NEAR_BYTES = sizeof(uint32_t) + NEAR * sizeof(uint16_t) };
 static const uint32_t far_entries = 0xFFFFFFFFu;
 
-/* `near` is set where the entries are stored in 3 bytes. */
+/* `near` is true if entries are stored in 3 bytes. */
 template <bool near, typename ENTRY>
 static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint32_t key)
 {
@@ -173,8 +175,8 @@ static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint3
     }
 }
 
-/* Stores four neighboring entries as near ones. Entries outside of the range that occurs may be
- * anything. */
+/* Stores four neighboring entries with 3 bytes each. Entries outside of the range that occurs may
+ * be anything. */
 static __device__ inline void store_near(const uint4 &bits, uint32_t *first, uint16_t *differences)
 {
     const uint32_t y = bits.y - bits.x, z = bits.z - bits.x, w = bits.w - bits.x;
@@ -182,7 +184,7 @@ static __device__ inline void store_near(const uint4 &bits, uint32_t *first, uin
     *(uint2 *)differences = make_uint2(y << 16, __byte_perm(z, w, 0x5410));
 }
 
-/* Loads the window of floats as near entries. All threads of the block call it. */
+/* Loads the window of floats with 3 bytes each. All threads of the block call it. */
 static __device__ void load_near(uint32_t span, uint4 *shared, struct window<float> *window)
 {
     const uint32_t groups = (span + NEAR - 1) / NEAR;
@@ -245,15 +247,15 @@ static __device__ inline void map_group(const uint4 &group, const struct window<
         __stcs((uint4 *)out + i, ((const uint4 *)mapped)[i]);
 }
 
-/* Groups that a thread has in flight. */
+/* Returns how many groups a thread has in flight. */
 template <typename ENTRY> static __host__ __device__ constexpr int flight(void)
 {
     return sizeof(ENTRY) == 4 ? 2 : 4;
 }
 
-/* T is the unsigned type of a pixel. Where there is one map, blocks take every gridDim-th chunk;
- * else each has neighboring chunks, so that few change their map. They begin with the last chunks,
- * which were counted last. */
+/* T is the unsigned type of a pixel. With one map, a block takes every gridDim-th chunk; else it
+ * takes neighboring chunks, so that it seldom changes its map. Blocks begin with the last chunks,
+ * which were counted last and may still be in the cache. */
 template <typename T, typename ENTRY>
 static __global__ void __launch_bounds__(VALUES_THREADS, 1)
     map_values(const T *all_in, ENTRY *all_out, struct value_job job)
@@ -277,7 +279,8 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
         current = map;
         const int64_t phase = (job.phase + map * job.count) % N, past = job.count + phase;
         const bool aligned = (job.out_phase + map * job.count) % N == phase;
-        const T *in = all_in + map * job.count - phase; /* of groups; pixels are [phase, past) */
+        const T *in = all_in + map * job.count - phase; /* start of the first group; pixels are at
+                                                         * [phase, past) */
         ENTRY *out = all_out + map * job.count - phase;
         int64_t at = ((chunk - map * job.chunks) * chunk_groups + threadIdx.x) * N;
         uint4 groups[FLIGHT];
@@ -328,7 +331,7 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     return ts_cuda_launched(context, "equalize: values");
 }
 
-/* Enqueue the map of a slab: of values that are counted one by one, and of others. */
+/* Enqueue the map of a slab: for values that are counted one by one, and for others. */
 static enum ts_status equalize_values(const struct stage_context *context,
                                       const struct ts_image *in, struct ts_image *out,
                                       const struct cuda_maps *maps, const struct cuda_call *call)
@@ -352,14 +355,14 @@ static enum ts_status equalize_values(const struct stage_context *context,
 
 /* ---- equalize finish ---------------------------------------------------------------------------
  *
- * Makes maps from counts: the share of values that are v or below, or OpenCV's level, with the
- * roundings of stages/histogram/equalize.c.
+ * These kernels make maps from counts: the fraction of values that are v or below, or OpenCV's
+ * level, rounded as in stages/histogram/equalize.c.
  *
- * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no
- * clusters) makes one map; a thread sums eight neighboring keys at a time, and keeps their
- * counts in registers if it has only these. Memory traffic: 8 bytes read for each key of a volume's
- * map, 4 of a slice's, and 1 to 4 written. Blocks have 1,024 threads where few blocks make a map,
- * and 256 where many maps keep the device busy. */
+ * A cluster of blocks (one block for 256 keys, for many slices, or if the device has no clusters)
+ * makes one map; a thread sums eight neighboring keys at a time, and keeps their counts in
+ * registers if it has no others. Memory traffic: 8 bytes read for each key of a volume's map, 4 of
+ * a slice's, and 1 to 4 written. Blocks have 1,024 threads where few blocks make a map, and 256 if
+ * many maps keep the device busy. */
 
 enum { FINISH_THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
 
@@ -367,18 +370,18 @@ struct finish_job {
     const char *partials;
     size_t partial_stride, result_stride;
     char *results;
-    unsigned long long total; /* pixels of a map */
+    unsigned long long total; /* number of pixels that a map is made from */
     uint32_t n_keys, bias, blocks, threads;
 };
 
 /* The sum and the range of a block's keys. */
 struct part {
     unsigned long long sum;
-    uint32_t low, high;        /* the keys that occur lie between; low > high: none does */
-    unsigned long long lowest; /* count of the key low */
+    uint32_t low, high;        /* all keys that occur are between these; low > high: none occurs */
+    unsigned long long lowest; /* count of key `low` */
 };
 
-/* Loads the counts of eight keys from `key` on, 0 outside [low, high]. */
+/* Loads the counts of the eight keys that start with `key`, 0 for keys outside [low, high]. */
 static __device__ inline void load_counts(const unsigned long long *counts, uint32_t key, uint32_t,
                                           uint32_t, unsigned long long loaded[KEYS])
 {
@@ -417,7 +420,7 @@ static __device__ inline void join_range(uint32_t low, uint32_t high, struct par
     }
 }
 
-/* Finds the sum and the range of the keys [begin, end) for the block, which are valid behind a
+/* Finds the sum and the range of the keys [begin, end) of the block, which are valid after the next
  * barrier. `loaded` becomes the last counts of this thread. */
 template <typename COUNT>
 static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32_t end,
@@ -438,7 +441,7 @@ static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32
             own_high = loaded[i] ? key + i : own_high;
         }
     }
-    sum = block_sum(sum, warp_sums); /* with barriers */
+    sum = block_sum(sum, warp_sums); /* contains barriers */
     join_range(own_low, own_high, part);
     __syncthreads();
     if (own_low == part->low && own_low <= own_high)
@@ -447,7 +450,7 @@ static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32
         part->sum = sum;
 }
 
-/* Adds up the parts of the cluster: *part becomes the map's range, with the sum of all keys before
+/* Joins the parts of the cluster: *part becomes the map's range, with the sum of all keys before
  * this block's. */
 static __device__ void join_parts(struct part *shared_part, struct part *part)
 {
@@ -467,7 +470,7 @@ static __device__ void join_parts(struct part *shared_part, struct part *part)
         part->low = min(part->low, other.low);
         part->high = max(part->high, other.high);
     }
-    cluster.sync(); /* no block leaves while another reads its part */
+    cluster.sync(); /* no block may end while another one reads its part */
 #else
     __syncthreads();
     *part = *shared_part;
@@ -476,7 +479,7 @@ static __device__ void join_parts(struct part *shared_part, struct part *part)
 }
 
 struct levels {
-    unsigned long long total, lowest; /* lowest: the count of the lowest value */
+    unsigned long long total, lowest; /* lowest: count of the lowest value */
     uint32_t low, n_keys, bias;
 };
 
@@ -486,7 +489,7 @@ static __device__ inline void set_entry(float *entry, unsigned long long below,
     *entry = levels.total ? (float)((double)below / (double)levels.total) : 0;
 }
 
-/* Sets an entry by OpenCV's rule. Where an image has one value alone, that value stays as it is. */
+/* Sets an entry by OpenCV's rule. If an image has only one value, that value stays as it is. */
 template <typename T>
 static __device__ inline void set_entry(T *entry, unsigned long long below,
                                         const struct levels &levels)
@@ -498,7 +501,7 @@ static __device__ inline void set_entry(T *entry, unsigned long long below,
     *entry = (T)(key ^ levels.bias);
 }
 
-/* Counts of 4 bytes are those of a slice, which stand behind struct cuda_slice_counts. */
+/* Counts of 4 bytes belong to a slice, and are behind a struct cuda_slice_counts. */
 template <typename COUNT, typename ENTRY>
 static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish_job job)
 {
@@ -516,7 +519,7 @@ static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish
         part.low = slice->low;
         part.high = slice->high;
     }
-    const uint32_t low = part.low, high = part.high; /* where counts are valid */
+    const uint32_t low = part.low, high = part.high; /* counts are valid in this range */
     const bool described = !of_slice || job.blocks > 1;
     COUNT loaded[KEYS] = {0};
     if (described) {
@@ -539,7 +542,8 @@ static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish
         const uint32_t key = first + threadIdx.x * KEYS;
         const bool inside = key < end && key <= part.high && key + KEYS > part.low;
         unsigned long long sum = 0;
-        if (inside && !(described && per_block <= step)) /* else they are at hand */
+        if (inside && !(described && per_block <= step)) /* else the counts are still in
+                                                          * registers */
             load_counts(counts, key, low, high, loaded);
 #pragma unroll
         for (int i = 0; i < KEYS; i++)
@@ -658,7 +662,7 @@ static bool overwrites(const struct stage_context *context)
     return by_value(context, 0);
 }
 
-/* struct equalize_result starts with the bins. */
+/* struct equalize_result starts with the bins */
 static enum ts_status reduce(const struct stage_context *context, int input,
                              const struct ts_image *slices, void *partials,
                              const struct cuda_call *call)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This file chooses the partials of histogram's rounds on a CUDA device, and the kernels that fill
- * them. No kernel stands here: those of cuda/values/value_range.cu find the range, those of
- * cuda/counting/value_counts.cu count 8- and 16-bit values fastest, and those of
- * cuda/counting/table_counts.cu and cuda/histogram/histogram_*.cu are the methods by name, and
- * count bins and labels.
+ * them: those of cuda/values/value_range.cu find the range, those of cuda/counting/value_counts.cu
+ * count 8- and 16-bit values fastest, and those of cuda/counting/table_counts.cu and
+ * cuda/histogram/histogram_*.cu are the named methods, and count bins and labels.
  *
  * A range is a struct cuda_value_range; the fastest methods have the partials of value_counts.cuh;
  * labels and all other methods have uint64_t counts of slots (cuda/counting/table_job.cuh). Counts
@@ -25,28 +24,28 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-enum { HISTOGRAM_STRIPS = 16 }; /* sub-histogram has at most so many strips side by side */
+enum { HISTOGRAM_STRIPS = 16 }; /* sub-histogram has at most this many strips side by side */
 enum {
     HISTOGRAM_STRIP_TABLES = 16
-}; /* and as many strips for each multiprocessor, if there is scratch for them */
+}; /* most strips for each multiprocessor, if there is scratch for them */
 
 /* ---- histogram global --------------------------------------------------------------------------
  *
  * This makes histograms by atomic adds to global memory.
  *
- * global: one table. A thread takes every grid-th pixel.
- * sub-histogram: every strip of columns has a table of its own, so that fewer threads meet in a
- * counter. A block of 512 threads goes down its strip, a row (or several of a narrow image) at a
- * time; then table_launch.cu adds the strips' counts up. The second cache adds to one counter at a
- * time, and to counters in different slices of it side by side. So strips end after some rows, and
- * there are 16 for each multiprocessor: more were no faster.
+ * global: one table. A thread takes every grid-th pixel. sub-histogram: every strip of columns has
+ * a table of its own, so that fewer threads add to the same counter. A block of 512 threads goes
+ * down its strip, a row (or several of a narrow image) at a time; then table_launch.cu adds up the
+ * strips' counts. The second cache handles one addition to a counter at a time, but different parts
+ * of it work in parallel. So strips end after some rows, and there are 16 for each multiprocessor:
+ * more were no faster.
  *
  * Memory traffic: each pixel is read once and costs one atomic; strips clear, write and read
  * another 12 bytes for each slot and strip. 256 threads a block: the atomics are the limit, and any
- * multiple of a warp reaches it. */
+ * multiple of a warp reaches it.  */
 
 enum { THREADS = 256, MOST_BLOCKS = 4096, PIXELS_A_THREAD = 16 };
-enum { STRIP_THREADS = 512, LEAST_ROWS = 16 /* of a strip */ };
+enum { STRIP_THREADS = 512, LEAST_ROWS = 16 /* least rows of a strip */ };
 
 /* ---- global ---------------------------------------------------------------------------------- */
 
@@ -82,7 +81,7 @@ static __host__ __device__ uint32_t strip_columns(uint32_t columns)
     return share > STRIP_THREADS ? share : STRIP_THREADS;
 }
 
-/* The grid has strips side by side, strips below one another, slices. */
+/* The grid counts strips side by side, strips below one another, and slices. */
 template <typename type, bool by_value>
 static __global__ void __launch_bounds__(STRIP_THREADS) count_strips(struct table_job job)
 {
@@ -99,7 +98,7 @@ static __global__ void __launch_bounds__(STRIP_THREADS) count_strips(struct tabl
             atomicAdd(&table[slot_of<type, by_value>(rule, slice[row * job.columns + column])], 1u);
 }
 
-/* Leaves a table for every strip: the job must have scratch for HISTOGRAM_STRIPS tables of each
+/* Leaves a table for every strip. The job must have scratch for HISTOGRAM_STRIPS tables of each
  * slice. */
 static enum ts_status histogram_sub(const struct stage_context *context, enum ts_dtype dtype,
                                     const struct table_job *job, const struct cuda_call *call)
@@ -182,7 +181,7 @@ static enum ts_status histogram_labels(const struct stage_context *context, enum
                                 pair_cache_bytes, 0, call);
 }
 
-enum { BLOCKS_A_PROCESSOR = 8 /* of 256 threads */ };
+enum { BLOCKS_A_PROCESSOR = 8 /* blocks of 256 threads */ };
 static const size_t most_tables_bytes = (size_t)64 << 20;
 
 STAGE_PARAMS_OF(histogram_params)
@@ -197,7 +196,8 @@ static bool per_slice(const struct stage_context *context, int input)
     return input == 0 && ts_scope_is_slice(context);
 }
 
-/* The parameter `method` is for the input; a reference is counted by the fastest method. */
+/* Returns the method: the parameter `method` applies to the input; a reference is counted by the
+ * fastest method. */
 static enum histogram_method method_of(const struct stage_context *context, int input)
 {
     if (input == 0 && params_of(context)->method != HISTOGRAM_AUTO)
@@ -206,7 +206,7 @@ static enum histogram_method method_of(const struct stage_context *context, int 
                                 ts_histogram_by_value(context, input));
 }
 
-/* Returns true where the kernels of value_counts.cu count, which other stages use as well. */
+/* Returns true if the kernels of value_counts.cu count, which other stages use as well. */
 static bool by_common_kernels(const struct stage_context *context, int input)
 {
     const enum histogram_method method = method_of(context, input);
@@ -217,8 +217,9 @@ static bool by_common_kernels(const struct stage_context *context, int input)
             ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 1);
 }
 
-/* Bins over the whole type that hold a power of two of values each are counted directly, not value
- * by value. There are at least 256 counts, because fewer are not counted faster. */
+/* Returns log2 of the values that are counted together: bins over the whole type that each hold a
+ * power of two of values are counted directly, not value by value. There are at least 256 counts,
+ * because fewer are not faster. */
 static uint32_t log2_group(const struct stage_context *context, int input)
 {
     const struct histogram_params *params = params_of(context);
@@ -238,8 +239,8 @@ static uint32_t clamped_key(double key, uint32_t n_keys)
     return key <= 0 ? 0 : key >= n_keys - 1 ? n_keys - 1 : (uint32_t)key;
 }
 
-/* Finds the keys that matter: all of them, or if the range is known those within it, and one on
- * each side that stands for all that lie outside. */
+/* Finds the keys that matter: all of them or, if the range is known, the keys within it and one on
+ * each side, which counts all that are outside. */
 static void key_window(const struct stage_context *context, int input, uint32_t *first,
                        uint32_t *last)
 {
@@ -265,7 +266,7 @@ static uint32_t slot_count(const struct stage_context *context, int input)
     return last - first + 1;
 }
 
-/* Returns true where the counts of groups are the bins already. */
+/* Returns true if the counts of groups are already the bins. */
 static bool are_bins(const struct stage_context *context, int input)
 {
     const struct histogram_params *params = params_of(context);
@@ -280,7 +281,7 @@ static bool counts_slices(const struct stage_context *context, int input)
     return by_common_kernels(context, input) && per_slice(context, input);
 }
 
-/* Returns true where bins are made of the counts before they come down. */
+/* Returns true if the device turns the counts into bins before they are copied to the host. */
 static bool makes_bins(const struct stage_context *context, int input)
 {
     return ts_histogram_binned(context, input) && !are_bins(context, input);
@@ -305,8 +306,8 @@ static size_t counts_bytes(const struct stage_context *context, int input)
                : slot_count(context, input) * sizeof(uint64_t);
 }
 
-/* Partials of slices are their bins alone; those of the volume keep the counts for the next slab,
- * and the bins so far follow. */
+/* Partials of slices are only their bins. Those of the volume keep the counts for the next slab,
+ * and the bins so far follow behind these. */
 static size_t bins_offset(const struct stage_context *context, int input)
 {
     return per_slice(context, input) ? 0 : ts_cuda_stride(counts_bytes(context, input));
@@ -331,7 +332,7 @@ static bool overwrites(const struct stage_context *context)
 
 /* ---- tables that are left to be merged ------------------------------------------------------- */
 
-/* Returns true where blocks leave their tables: those of `sub` always do, others where the tables
+/* Returns true if blocks leave their tables: those of `sub` always do, others where the tables
  * are merged without atomics. */
 static bool leaves_tables(const struct stage_context *context, int input)
 {
@@ -342,16 +343,16 @@ static bool leaves_tables(const struct stage_context *context, int input)
            (input == 0 && (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL));
 }
 
-/* Returns the bytes of the tables without which no slice can be counted: that of one block, or
- * those of the strips that lie side by side. */
+/* Returns the bytes of the tables that one slice needs at least: that of one block, or those of the
+ * strips that are side by side. */
 static size_t slice_tables_bytes(const struct stage_context *context, int input)
 {
     const size_t tables = method_of(context, input) == HISTOGRAM_SUB ? HISTOGRAM_STRIPS : 1;
     return tables * slot_count(context, input) * sizeof(uint32_t);
 }
 
-/* Returns scratch for the tables of as many blocks as the device holds, or of the strips that it is
- * given, and for those of n slices, if that is not too much. */
+/* Returns the bytes for the tables of as many blocks as the device holds (or of the strips that it
+ * is given), and for those of n slices, if they are not too many. */
 static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
 {
     const size_t slice = slice_tables_bytes(context, input),
@@ -371,7 +372,7 @@ static enum reduction_method reduction_of(const struct stage_context *context)
                                                 : REDUCTION_AUTO;
 }
 
-/* Returns the bytes of the counts of n slices that become bins. */
+/* Returns the bytes of the counts of n slices from which bins are made. */
 static size_t slices_bytes(const struct stage_context *context, int input, int64_t n)
 {
     return makes_bins(context, input) && per_slice(context, input)
@@ -399,7 +400,7 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
 
 /* ---- bins of counts -------------------------------------------------------------------------- */
 
-/* Makes bins of the counts of n slices, or of the volume (n = 1). */
+/* Makes bins from the counts of n slices, or of the volume (n = 1). */
 static enum ts_status make_bins(const struct stage_context *context, int input, const void *counts,
                                 void *binned, int64_t n, const struct cuda_call *call)
 {
@@ -428,7 +429,7 @@ static enum ts_status make_bins(const struct stage_context *context, int input, 
     return ts_cuda_histogram_bins(context, &job, n, call);
 }
 
-/* Fills all slots where the counts are the bins. */
+/* Fills all slots if the counts are the bins. */
 static void collect_groups(const struct stage_context *context, int input, const void *partial,
                            uint64_t *slots)
 {
@@ -489,7 +490,7 @@ static ts_cuda_table_counter *counter_of(const struct stage_context *context, in
     }
 }
 
-/* Counts whole slices as they are, or the rows of one partial. */
+/* Counts whole slices, or the rows of one partial. */
 static enum ts_status count_slots(const struct stage_context *context, int input,
                                   const struct ts_image *slices, void *partials,
                                   const struct cuda_call *call)
@@ -508,7 +509,7 @@ static enum ts_status count_slots(const struct stage_context *context, int input
         key_window(context, input, &job.first, &job.last);
     } else if (each && !ts_histogram_fixed_bins(context)) {
         job.slice_bins =
-            call->result; /* struct histogram_result of the first round starts with them */
+            call->result; /* struct histogram_result of the first round starts with the bins */
         job.bins_stride = ts_cuda_stride(context->stage->reduction->result_bytes(context));
     } else {
         job.bins = ts_histogram_bins(context);

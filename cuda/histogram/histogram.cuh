@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files of histogram share the launches of its methods here, beside those of
- * cuda/counting/table_job.cuh.
+ * The files of histogram share the launches of its methods here and in cuda/counting/table_job.cuh.
  */
 #ifndef CUDA_HISTOGRAM_HISTOGRAM_CUH
 #define CUDA_HISTOGRAM_HISTOGRAM_CUH

@@ -3,28 +3,28 @@
  * warp-tagged: a histogram for every warp in shared memory, written without atomic adds
  * (warp_tags.cuh).
  *
- * A warp takes as many tries for 32 pixels as the commonest slot has among them. Neighbors are
- * often equal, and therefore the lanes read pixels far from one another: each has a 32nd of the
- * slice to itself, and begins at another place of it, a golden section of its length further than
- * the lane before. And a warp has several tables where there is room, which its lanes share out:
- * four for 256 slots. The counts of a slot stand side by side, in banks of their own. Tables of
- * warps become one of the block, which is added to the partial or left for table_launch.cu. A warp
- * adds its counts to the partial before, whenever one could run into the tag.
+ * A warp takes as many tries for 32 pixels as the most frequent slot has among them. Neighbors are
+ * often equal, so the lanes read pixels far from one another: each has a 32nd of the slice, and
+ * begins at a different place of it, a golden section of its length further than the lane before.
+ * If there is room, a warp has several tables for different lanes: four for 256 slots. The counts
+ * of a slot are side by side, in banks of their own. The tables of warps are added to one of the
+ * block, which is added to the partial or left for table_launch.cu. Whenever a count could grow
+ * into the tag, the warp adds its counts to the partial earlier.
  *
  * A thread counts the pixels of a 16-byte vector. Memory traffic: each pixel is read once in each
- * pass over the slots, and makes one access to shared memory, and two for each try. 8 warps a block
- * have 32 KiB of tables with 256 slots, and six blocks fill a multiprocessor.
+ * pass over the slots, and takes one access to shared memory, and two more for each try. 8 warps a
+ * block have 32 KiB of tables with 256 slots, and six blocks fill a multiprocessor.
  */
 #include "cuda/histogram/histogram.cuh"
 #include "cuda/histogram/warp_tags.cuh"
 
 enum { WARPS = 8, LANES = 32, LEAST_PIXELS = 16384 };
 enum {
-    MOST_TABLES = 4 /* of a warp */,
-    TABLE_BYTES = 40 << 10 /* of a block whose warps have several */
+    MOST_TABLES = 4 /* most tables of a warp */,
+    TABLE_BYTES = 40 << 10 /* bytes of tables of a block whose warps have several */
 };
 
-/* Counts the pixels of a vector of each lane; those of lanes without one are not `there`. */
+/* Counts the pixels of one vector of each lane; `there` is false for lanes without one. */
 template <typename type, bool by_value>
 static __device__ void count_vector(const struct warp_table &table, const struct slot_rule &rule,
                                     uint4 vector, bool there)
@@ -53,7 +53,7 @@ static __device__ void flush(uint32_t *counts, const struct warp_table &table,
     __syncwarp();
 }
 
-/* Makes the tables of the warps one of the block. All threads call it. */
+/* Adds the tables of the warps up to one of the block. All threads call it. */
 static __device__ void add_warps(const uint32_t *tables, const struct warp_table &table,
                                  const struct table_job &job)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics on the device. No kernel stands here: cuda/counting/value_counts.cuh counts the values
- * of 8- and 16-bit integers, and cuda/counting/count_moments.cuh makes the moments of slices of
- * these counts; other types have cuda/counting/moments.cuh for moments and range, and
- * cuda/counting/percentile.cuh for percentiles. The host works out the numbers themselves, as on
- * the CPU. The image is read once, and once or twice more for percentiles.
+ * statistics on the device. cuda/counting/value_counts.cuh counts the values of 8- and 16-bit
+ * integers, and cuda/counting/count_moments.cuh makes the moments of slices from these counts;
+ * other types use cuda/counting/moments.cuh for moments and range, and cuda/counting/percentile.cuh
+ * for percentiles. The host works out the numbers themselves, as on the CPU. The image is read
+ * once, and once or twice more for percentiles.
  *
  * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round,
  * the moments of the slices (all nz of a volume, one of a slice), then the counts of the upper
  * halves of the keys, or the ends of the percentiles of a slice; in the second round, the counts of
- * the lower halves. Behind all of these lies the partial of the noise estimate
+ * the lower halves. Behind all of these is the partial of the noise estimate
  * (cuda/counting/noise_estimate.cuh). Labels have partials of their own (statistics_labels.cuh).
  */
 #include "cuda/device/launch.cuh"
@@ -68,7 +68,7 @@ static size_t own_partial_bytes(const struct stage_context *context)
     return moments_bytes(context) + percentiles;
 }
 
-/* Returns the bytes of the noise estimate's partial, 0 in rounds that are none of its own. */
+/* Returns the bytes of the noise estimate's partial, or 0 in rounds in which it has none. */
 static size_t noise_bytes(const struct stage_context *context)
 {
     struct stage_context noise;
@@ -85,7 +85,7 @@ static size_t partial_bytes(const struct stage_context *context, int)
     return noise > 0 ? ts_cuda_stride(own) + noise : own;
 }
 
-/* Returns the bytes of the counts of n slices, where values are counted slice by slice. */
+/* Returns the bytes of the counts of n slices, if values are counted slice by slice. */
 static size_t slice_counts_bytes(const struct stage_context *context, int64_t n)
 {
     return (size_t)n * ts_cuda_stride(ts_cuda_value_counts_bytes(context->in.dtype, true));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The first round adds to the moments of labels and counts the first digits of their percentiles;
- * later rounds count the digits that follow. Every value is added to the limbs of its label as the
- * CPU does (stages/histogram/statistics_labels.c), in integers, so that the order does not matter
- * and the bytes are those of the CPU.
+ * later rounds count the digits that follow. Every value is added to the limbs (the words of a long
+ * integer) of its label as on the CPU (stages/histogram/statistics_labels.c), in integers, so that
+ * the order does not matter and the bytes are those of the CPU.
  */
 #include "cuda/counting/label_pairs.cuh"
 #include "cuda/histogram/statistics_labels.cuh"
 #include "cuda/values/value_keys.cuh"
 
-/* The order keys of the CPU: the rank of 8- and 16-bit integers in their type, and all 32 bits of
- * the others. */
+/* Returns the order key of the CPU: for 8- and 16-bit integers the rank in their type, for others
+ * all 32 bits. */
 template <typename T> static __device__ uint32_t rank_key(T value)
 {
     if constexpr (sizeof(T) == 4)
@@ -23,9 +23,9 @@ template <typename T> static __device__ uint32_t rank_key(T value)
 /* ---- moments -----------------------------------------------------------------------------------
  *
  * A thread takes RUN pixels side by side and keeps their moments in registers while the label stays
- * the same: of the limbs a window, which for floats spans 64 bits of exponents and follows the
- * values. What it kept goes to a table of PLACES labels in shared memory, or to global memory where
- * another label has its place, and at the end of the block the table is added to global memory.
+ * the same: of the limbs it keeps a window, which for floats spans 64 exponents and follows the
+ * values. Then they go to a table of PLACES labels in shared memory, or to global memory if a
+ * different label has its place, and at the end of the block the table is added to global memory.
  * Memory traffic: value and label are read once, through the first-level cache, since a warp's
  * threads read RUN values apart. 256 threads a block, because the window takes many registers. */
 
@@ -46,8 +46,8 @@ struct moments_job {
     struct label_moments *moments;
 };
 
-/* The moments of the pixels of one label since the last flush. sum[i] is limb base + i, squares[i]
- * limb 2 base + i. */
+/* The moments of the pixels of one label since the last flush. sum[i] is limb base + i; squares[i]
+ * is limb 2 base + i. */
 struct kept {
     uint32_t row, n, n_nan, n_infinite, n_zero, not_low, high, base;
     int64_t sum[SUM_WINDOW], squares[SQUARE_WINDOW];
@@ -98,8 +98,8 @@ static __device__ inline struct kept begin(uint32_t row, uint32_t base)
     return kept;
 }
 
-/* Adds parts of 32 bits from limb `first` of the window on. Registers have no index, so each limb
- * is asked. */
+/* Adds parts of 32 bits to the window's limbs, starting with limb `first`. Registers have no index,
+ * so each limb is compared. */
 template <int N, int PARTS>
 static __device__ inline void add_parts(int64_t *limbs, uint32_t first, const int64_t *parts)
 {
@@ -159,7 +159,7 @@ static __device__ inline void add_value(const struct moments_job &job, struct sh
         return;
     }
     if constexpr (std::is_same<T, float>::value)
-        add_float(job, table, kept, __float_as_uint(value)); /* it may flush what came before */
+        add_float(job, table, kept, __float_as_uint(value)); /* this may flush what came before */
     else
         add_integer(kept, value);
     kept.n++;
@@ -209,7 +209,7 @@ static __global__ void __launch_bounds__(MOMENTS_THREADS) add_values(struct mome
         add_moments(&job.moments[table.rows[threadIdx.x]], table.moments[threadIdx.x]);
 }
 
-/* A thread passes on the carries of one row. */
+/* Passes the carries of a row on, with one thread for each row. */
 static __global__ void __launch_bounds__(MOMENTS_THREADS)
     pass_carries(struct label_moments *moments, uint32_t n_rows)
 {
@@ -259,18 +259,18 @@ static enum ts_status add_moments_of_labels(const struct stage_context *context,
 
 /* ---- percentiles ------------------------------------------------------------------------------
  *
- * counts[place][digit] += 1 for every place of a pixel's label whose digits found so far are those
- * of the pixel's key; in the first round for its label. Pairs of place and digit are counted
- * through a cache in shared memory (cuda/counting/label_pairs.cuh). Memory traffic: value and label
- * are read once, places lie in the caches. 512 threads and 64 KiB of cache a block, as the
- * histogram of labels. */
+ * counts[place][digit] += 1 for every place of a pixel's label whose digits so far equal those of
+ * the pixel's key; in the first round for every label. Pairs of place and digit are counted through
+ * a cache in shared memory (cuda/counting/label_pairs.cuh). Memory traffic: value and label are
+ * read once, places lie in the caches. 512 threads and 64 KiB of cache a block, as the histogram of
+ * labels. */
 
 enum { RANKS_THREADS = 512, LEAST_PIXELS = 32768 };
 
 struct ranks_job {
     const void *pixels, *labels;
     enum ts_dtype labels_dtype;
-    uint32_t n_labels, n_slots; /* slots of a label: its places, 1 in the first round */
+    uint32_t n_labels, n_slots; /* slots of a label: its places, or 1 in the first round */
     uint64_t n;
     const struct label_rank *ranks; /* NULL in the first round */
     struct label_digit digit;
@@ -299,7 +299,8 @@ static __global__ void __launch_bounds__(RANKS_THREADS) count_digits(struct rank
     ts_cuda_pair_cache_empty(cache, job.counts);
 }
 
-/* Adds the digits of a round to the counts; ranks: those after the round before, on the device. */
+/* Adds the digits of a round to the counts. `ranks` (on the device) are those after the round
+ * before. */
 static enum ts_status add_ranks_of_labels(const struct stage_context *context,
                                           const struct ts_image *slices,
                                           const struct ts_image *labels, int64_t n_labels,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reduction of statistics with labels on a CUDA device; partials and results are laid out as on
- * the host (stages/histogram/statistics_labels.h).
+ * The reduction of statistics with labels on a CUDA device. Partials and results have the layout of
+ * the host's (stages/histogram/statistics_labels.h).
  */
 #ifndef CUDA_HISTOGRAM_STATISTICS_LABELS_CUH
 #define CUDA_HISTOGRAM_STATISTICS_LABELS_CUH

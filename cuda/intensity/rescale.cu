@@ -7,8 +7,9 @@
  * the CPU. Each value is read once and written once by the map, and once or twice more for the
  * numbers.
  *
- * Partials: the range; the counts; the counts of a round of percentiles, or the keys at the ranks
- * of a slice; the moments of all slices of a volume, or of one. No kernels of its own.
+ * A partial is the range, or the counts, or the counts of a round of percentiles (for a slice: the
+ * keys at the ranks), or the moments of all slices of a volume (or of one). There are no kernels in
+ * this file.
  */
 #include "cuda/counting/moments.cuh"
 #include "cuda/counting/percentile.cuh"

@@ -2,9 +2,9 @@
  *
  * to_attenuation on a CUDA device: mu = (HU + 1000) (water / 1000), the CPU's operations in double,
  * with a count of the values of each slice that were below 0. Each value is read once and written
- * once as a float: 6 bytes for a 16-bit one. A block keeps to one slice, its threads take FLIGHT
- * values before they use the first, and it adds its count to memory at its end, if there is any.
- * 256 threads leave the registers for that; a few waves of blocks fill the device.
+ * once as a float: 6 bytes for a 16-bit one. A block stays in one slice, its threads load FLIGHT
+ * values before they use the first, and it adds its count to memory at its end, if it is not 0. 256
+ * threads leave the registers for that; a few waves of blocks fill the device.
  */
 #include "cuda/values/reductions.cuh"
 
@@ -56,7 +56,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         params->negative == NEGATIVE_ZERO ? (unsigned long long *)context->tables[0].data : NULL;
     if (negative)
         cudaMemsetAsync(negative, 0, (size_t)nz * sizeof *negative, call->stream);
-    for (int64_t first = 0; first < nz; first += 65535 /* blocks along y of a grid */) {
+    for (int64_t first = 0; first < nz; first += 65535 /* limit of blocks along y of a grid */) {
         const dim3 grid((unsigned)(work < most ? work : most),
                         (unsigned)(nz - first < 65535 ? nz - first : 65535));
 #define ATTENUATE(type)                                                                            \

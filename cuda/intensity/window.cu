@@ -23,7 +23,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     function.base = function.below = params->out_low;
     function.above = params->out_high;
     function.low = function.middle - function.divisor / 2;
-    /* DICOM leaves the end itself to the slope. */
+    /* In DICOM the end itself belongs to the slope. */
     function.high = nextafter(function.middle + function.divisor / 2, INFINITY);
     return ts_cuda_point_map(context, in, out, &function, false, 0, call);
 }

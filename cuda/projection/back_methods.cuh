@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda/projection/reconstruction.cu calls the methods of backprojection that stand in files of
- * their own through these launchers, with their scratch bytes for n slices. Sinograms have their
+ * These are the launchers of the methods of backprojection that are in files of their own, for
+ * cuda/projection/reconstruction.cu, and their scratch bytes for n slices. Sinograms have their
  * slices at `data`.
  */
 #ifndef CUDA_PROJECTION_BACK_METHODS_CUH
@@ -22,13 +22,15 @@ extern "C" {
 
 struct cuda_back_view {
     int64_t base, per_row, per_column;
-    float scale, slope; /* a sample at distance x counts with max(0, scale - slope x) */
-    int32_t view;       /* its index in the sinogram */
-    int32_t reach;      /* samples on each side that may count: 1 but for fine rays */
+    float scale, slope; /* a sample at distance x has the weight max(0, scale - slope x) */
+    int32_t view;       /* index of the view in the sinogram */
+    int32_t reach;      /* number of samples on each side that may have a weight: 1, except for rays
+                         * closer than a pixel */
 };
 
-/* Views whose places rise along a row of pixels first, then those where they fall, each by rising
- * angle of the step: neighbors in the table look alike, whatever order the views are listed in. */
+/* First come the views in which the place on the detector rises along a row of pixels, then those
+ * in which it falls, each sorted by the step's angle. So neighbors in the table are alike, in
+ * whatever order the user lists the views. */
 struct cuda_back_views {
     int64_t n, n_rising;
     struct cuda_back_view at[];
@@ -44,15 +46,16 @@ static inline int64_t ts_cuda_back_fixed(double position)
     return (int64_t)llrint(position * 4294967296.0);
 }
 
-/* For qsort: views whose places rise along a column first, then by their step along a row. */
+/* For qsort: first come views whose places rise along a column, then they are sorted by their step
+ * along a row. */
 static inline int ts_cuda_back_order(const void *a, const void *b)
 {
     const struct cuda_back_view *left = (const struct cuda_back_view *)a,
                                 *right = (const struct cuda_back_view *)b;
     if ((left->per_column >= 0) != (right->per_column >= 0))
         return left->per_column >= 0 ? -1 : 1;
-    /* Among views with one sign of cosine the sine, and with it the step along a column, rises or
-     * falls with the angle. */
+    /* Among views whose cosines have the same sign, the sine, and with it the step along a column,
+     * rises or falls with the angle. */
     if (left->per_row != right->per_row)
         return left->per_row < right->per_row ? -1 : 1;
     return left->view < right->view ? -1 : 1;
@@ -78,7 +81,8 @@ static inline void ts_cuda_back_views_fill(const struct back_view *views, int64_
     qsort(table->at, (size_t)n, sizeof *table->at, ts_cuda_back_order);
 }
 
-/* Returns the way from the sample below to the next one, in [0, 1]. */
+/* Returns how far a place is past the sample below it, as a fraction in [0, 1] of the distance to
+ * the next. */
 static inline __device__ float ts_cuda_back_past(int64_t at)
 {
     return __uint2float_rn((uint32_t)at) * 2.3283064365386963e-10f;
@@ -90,31 +94,32 @@ static inline __device__ float ts_cuda_back_weight(const struct cuda_back_view *
     return fmaxf(__fmaf_rn(-view->slope, distance, view->scale), 0);
 }
 
-/* Method stack: back_stack.cu. */
+/* Method stack, in back_stack.cu. */
 size_t ts_cuda_back_stack_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_back_stack(const struct stage_context *context,
                                   const struct ts_image *sinogram, struct ts_image *out,
                                   const struct cuda_back_views *table, void *scratch,
                                   cudaStream_t stream);
 
-/* Methods tensor and tensor-split: back_tensor.cu. known: call->result of the reduction of
- * stages/values/finite_values.h where it looked at these very values; NULL: nothing is known. The
- * scratch begins with the bits of each slice's largest magnitude (cuda/values/slice_maximum.cuh).
- * The pixels of slices with a NaN or an infinity have no meaning afterwards. */
+/* Methods tensor and tensor-split: back_tensor.cu. `known` is call->result of the reduction of
+ * stages/values/finite_values.h if it looked at these same values, or NULL. The scratch begins with
+ * the bits of each slice's largest magnitude (cuda/values/slice_maximum.cuh). The pixels of slices
+ * with a NaN or an infinity have no meaning afterwards. */
 size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_back_tensor(const struct stage_context *context,
                                    const struct ts_image *sinogram, const void *known,
                                    struct ts_image *out, const struct cuda_back_views *table,
                                    void *scratch, cudaStream_t stream);
 
-/* A fan: fan_back.cu. Constants, and the two steps around the filter; `constants` are the
- * device's. */
+/* A fan, in fan_back.cu: its constants, and the two steps around the filter. `constants` are on the
+ * device. */
 size_t ts_cuda_fan_constants_bytes(const struct stage_context *context);
 void ts_cuda_fan_constants(const struct stage_context *context, void *host);
-/* Writes the rows times their weights before the filter, f32. */
+/* Writes the rows times their weights, as f32, before the filter. */
 enum ts_status ts_cuda_fan_weigh(const struct stage_context *context, const struct ts_image *in,
                                  float *out, const void *constants, cudaStream_t stream);
-/* Backprojects an f32 sinogram by the method chosen; scratch as of ts_cuda_back_stack_scratch(). */
+/* Backprojects an f32 sinogram by the method chosen; it uses the scratch of
+ * ts_cuda_back_stack_scratch(). */
 enum ts_status ts_cuda_fan_back(const struct stage_context *context,
                                 const struct ts_image *sinogram, struct ts_image *out,
                                 const void *constants, void *scratch, cudaStream_t stream);

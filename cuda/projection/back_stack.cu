@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This backprojects a parallel beam, 128 slices at once where there are so many, else 64 or 32, by
- * linear interpolation. back_stack.cuh describes what a thread computes, its memory traffic and its
- * blocks; here are the places and weights of pixels in the views of a table. Each group of slices
- * is interleaved first: its samples are read and written once more.
+ * This backprojects a parallel beam, 128 slices at once (64 or 32 if there are fewer), by linear
+ * interpolation. back_stack.cuh describes what a thread computes, its memory traffic and its
+ * blocks; this file computes the places and weights of pixels in the views of a table. Each group
+ * of slices is interleaved first: its samples are read and written once more.
  */
 #include "cuda/projection/back_stack.cuh"
 
 #include "cuda/projection/back_methods.cuh"
 
-/* Finds the places of a warp's pixels. column: that of the pixel with the lowest place. toward: 1
- * where places rise with columns, else -1. */
+/* Finds the places of a warp's pixels. `column` is that of the pixel with the lowest place.
+ * `toward` is 1 if places rise with columns, else -1. */
 template <bool WIDE>
 static __device__ __forceinline__ void back_find(const struct cuda_back_view *view, int row,
                                                  int column, int toward, int n_detectors,
@@ -27,7 +27,7 @@ static __device__ __forceinline__ void back_find(const struct cuda_back_view *vi
         const float past = ts_cuda_back_past(at);
         below[k] = ts_cuda_back_weight(view, past);
         above[k] = ts_cuda_back_weight(view, 1 - past);
-        /* Past the ends of the detector are zeros: any of them will do. */
+        /* There are only zeros beyond the ends of the detector, so any of their indices will do. */
         index[k] = (int)(whole < -INTERLEAVE_MARGIN + 2      ? -INTERLEAVE_MARGIN + 2
                          : whole > n_detectors + BACK_PIXELS ? n_detectors + BACK_PIXELS
                                                              : whole);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The frame of backprojections of many slices at once: of a parallel beam (back_stack.cu), of a fan
- * (fan_back.cu), and of Joseph's adjoint (joseph_back.cu). Kernels begin with back_begin(), add up
+ * What backprojections of many slices at once share: that of a parallel beam (back_stack.cu), of a
+ * fan (fan_back.cu), and Joseph's adjoint (joseph_back.cu). Kernels begin with back_begin(), add up
  * views and end with back_write(); back_run() interleaves the slices and launches.
  *
- * The sinogram lies with 128 slices side by side (cuda/projection/interleave.cuh), so that a warp
- * reads one detector pixel of one view in all of them at once, and every thread has V = 4 of the
- * slices. A warp owns 4 pixels of a row. Their places on the detector are at most one detector
- * pixel apart from pixel to pixel, so that 2 to 5 loads serve all 4 of them where each alone takes
- * 2; which of the 8 patterns it is, the same for the whole warp, decides a branch. Places and
- * weights, the same for all slices, are worked out for 32 views at once, one by each thread, and
- * shared through shared memory. Where pixels are more than a detector pixel apart each loads its
- * own two samples.
+ * The sinogram has 128 slices side by side (cuda/projection/interleave.cuh), so that a warp reads
+ * one detector pixel of one view in all of them at once, and every thread has V = 4 of the slices.
+ * A warp owns 4 pixels of a row. Their places on the detector are at most one detector pixel apart
+ * from pixel to pixel, so that 2 to 5 loads serve all 4 of them (each one alone takes 2); a branch
+ * chooses among the 8 patterns, which is the same for the whole warp. Places and weights, the same
+ * for all slices, are computed for 32 views at once, one by each thread, and shared through shared
+ * memory. If pixels are more than a detector pixel apart, each loads its own two samples.
  *
- * Sums run over 32 views in the table's order, then these sums in rising order: the views alone fix
- * the order.
+ * Sums run over 32 views in the table's order, then these sums are added in rising order: the order
+ * depends only on the views.
  *
  * A block is 8 warps of 8 x 4 pixels: larger blocks load less from the second cache but wait more;
  * 4 blocks fill the registers. A load is 16 bytes a thread, and about 4 loads serve 16 samples'
- * worth of sums; a block's pixels stand close together, so that they find most samples in the first
+ * worth of sums; a block's pixels are close together, so that they find most samples in the first
  * cache. Each slice is written once.
  */
 #ifndef CUDA_PROJECTION_BACK_STACK_CUH
@@ -27,41 +26,42 @@
 #include "cuda/projection/interleave.cuh"
 
 enum {
-    BACK_PIXELS = 4, /* a warp has so many pixels side by side */
-    BACK_CHUNK = 32, /* views whose places are worked out at once: one a lane */
-    BACK_ACROSS = 2, /* warps of a block side by side, */
-    BACK_DOWN = 4,   /* and one below the other */
-    BACK_BLOCKS = 4, /* on a multiprocessor */
+    BACK_PIXELS = 4, /* a warp has this many pixels side by side */
+    BACK_CHUNK = 32, /* views whose places are computed at once: one by each lane */
+    BACK_ACROSS = 2, /* warps of a block side by side */
+    BACK_DOWN = 4,   /* warps of a block one below the other */
+    BACK_BLOCKS = 4, /* blocks on a multiprocessor */
     BACK_THREADS = 32 * BACK_ACROSS * BACK_DOWN
 };
 
 struct back_size {
     int n_slices, n_detectors, n_rows, n_columns;
     int blocks_across;
-    int64_t first_block; /* the first block of this launch */
-    bool whole;          /* rows are multiples of 16 bytes */
+    int64_t first_block; /* number of this launch's first block */
+    bool whole;          /* true if rows are multiples of 16 bytes */
     const int32_t *halt; /* context->halt */
 };
 
-/* These are the places of 4 pixels in a view, in rising order. */
+/* The places of 4 pixels in a view, in rising order. */
 struct back_place {
-    float4 below, above; /* weights of the sample below each pixel, and of the next */
-    int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; WIDE:
-                of all, none < 0 */
+    float4 below, above; /* weights of the sample below each pixel, and of the sample after that */
+    int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; with
+              * WIDE: that below each pixel, none < 0 */
 };
 
-/* A kernel knows these kinds of places. */
+/* The kinds of places that a kernel can handle. */
 enum back_places { BACK_NEAR, BACK_WIDE, BACK_EITHER };
 
-/* Returns the pattern of 4 pixels in rising order: bit k is set where the pixel after k is one
- * sample further. -1: some pixel is more than one further, or before. */
+/* Returns the pattern of 4 pixels in rising order: bit k is set if the pixel after pixel k is one
+ * sample further. -1: some pixel is more than one sample further than the one before, or is before
+ * it. */
 static __device__ __forceinline__ int back_pattern_of(const int at[BACK_PIXELS])
 {
     const int first = at[1] - at[0], second = at[2] - at[1], third = at[3] - at[2];
     return ((first | second | third) & ~1) == 0 ? first | second << 1 | third << 2 : -1;
 }
 
-/* Adds a view to pixels that lie O1, O2 and O3 samples past the first one. */
+/* Adds a view to pixels that are O1, O2 and O3 samples past the first one. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void back_pattern(const float *at, const struct back_place *place,
                                                     struct slice_samples<V> sums[BACK_PIXELS])
@@ -128,20 +128,22 @@ static __device__ __forceinline__ void back_add_wide(const float *lines,
 
 /* ---- beginning and end of a kernel ----------------------------------------------------------- */
 
-/* Shared memory of a block: V totals of 4 pixels a thread, then a place a thread. */
+/* Returns the shared memory of a block: V totals of 4 pixels for each thread, then one place for
+ * each thread. */
 static inline size_t back_shared(int v, size_t place_bytes)
 {
     return BACK_THREADS * ((size_t)v * sizeof(float4) + place_bytes);
 }
 
-/* A warp's first pixel, this thread's totals, and the warp's places of BACK_CHUNK views. */
+/* A warp's first pixel, this thread's totals, and the warp's places in BACK_CHUNK views. */
 template <class Place> struct back_warp {
     int row, column;
     float4 *totals;
     Place *places;
 };
 
-/* Returns false where the warp has no pixels. grid: blocks of a row of blocks, row after row. */
+/* Prepares the warp. Returns false if it has no pixels. The grid is one-dimensional: rows of
+ * blocks, one after the other. */
 template <int V, class Place>
 static __device__ __forceinline__ bool back_begin(const struct back_size *size, float4 *shared,
                                                   struct back_warp<Place> *to)
@@ -159,7 +161,7 @@ static __device__ __forceinline__ bool back_begin(const struct back_size *size, 
     return true;
 }
 
-/* Adds sums to totals. falling: the sums are those of the last pixel first. */
+/* Adds sums to totals. falling: the sums begin with the last pixel. */
 template <int V>
 static __device__ __forceinline__ void
 back_add_sums(const struct slice_samples<V> sums[BACK_PIXELS], float4 *totals, bool falling)
@@ -173,8 +175,8 @@ back_add_sums(const struct slice_samples<V> sums[BACK_PIXELS], float4 *totals, b
     }
 }
 
-/* Adds the first n of the warp's places, in order, to its totals. falling: places are those of the
- * last pixel first. */
+/* Adds the first n of the warp's places, in order, to its totals. falling: places begin with the
+ * last pixel. */
 template <int V, enum back_places PLACES>
 static __device__ __forceinline__ void
 back_add_places(const float *lines, const struct back_warp<back_place> *warp, int n, bool falling)
@@ -203,7 +205,8 @@ static __device__ __forceinline__ void back_write(const struct back_warp<Place> 
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* The kernels for 32, 64 and 128 slices side by side. Views: what they know of the views. */
+/* The kernels for 32, 64 and 128 slices side by side. Views is the type that describes the views to
+ * them. */
 template <class Views> struct back_kernels {
     void (*of_width[3])(const float *lines, float *out, Views views, struct back_size size);
     const char *name;
@@ -231,7 +234,8 @@ back_launch(const struct stage_context *context, const struct back_kernels<Views
     return status;
 }
 
-/* The sinogram's slices, interleaved group by group in `lines`, to the slices of `out`. */
+/* Backprojects the sinogram's slices, which are interleaved group by group in `lines`, to the
+ * slices of `out`. */
 template <class Views>
 static enum ts_status
 back_run(const struct stage_context *context, const struct back_kernels<Views> *kernels,

@@ -2,21 +2,21 @@
  *
  * This backprojects on tensor cores, by the products that cuda/projection/tensor.cuh describes:
  * rows of a product are 16 pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are
- * those of linear interpolation, or the transpose of Joseph's. In the latter a detector pixel's
- * weight falls with its ray's distance from the pixel in pixels, along the ray's minor axis, which
- * is rounded as cuda/projection/radon_tensor.cu rounds it: without SPLIT both have the very same
+ * those of linear interpolation, or the transpose of Joseph's. In the latter, a detector pixel's
+ * weight falls with the distance in pixels of its ray from the pixel, along the ray's minor axis.
+ * The distance is rounded as in cuda/projection/radon_tensor.cu: without SPLIT both use the same
  * weights.
  *
- * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detector
- * pixels where these are as far apart as image pixels, which are a window; where they are closer
- * there are several windows. One thread holds 2 pixels of 8 QUARTERS slices. It goes through the
- * views, in the table's order, as cuda/projection/tensor.cuh describes. A view's weight is in its
- * line, as a part of `most`. A slice with a NaN or an infinity is left to the caller.
+ * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they are within 5 to 8 detector
+ * pixels, which are one window, if these are as far apart as image pixels; if detector pixels are
+ * closer there are several windows. One thread holds 2 pixels of 8 QUARTERS slices. It goes through
+ * the views, in the table's order, as cuda/projection/tensor.cuh describes. A line has its view's
+ * weight as a fraction of `most`. A slice with a NaN or an infinity is left to the caller.
  *
  * Memory: 2 bytes (split: 4) of a window's sample come from the caches for every 16 pixels, about 1
  * byte (2) an interpolation; 4 bytes are written a pixel. A block is 2 x 2 warps, 8 x 8 pixels,
- * that see nearly the same detector pixels; blocks run in squares of 8 x 8, so that views stay in
- * the second cache. A multiprocessor holds 12 warps of 168 registers.
+ * whose rays meet nearly the same detector pixels; blocks run in squares of 8 x 8, so that views
+ * stay in the second cache. A multiprocessor holds 12 warps of 168 registers.
  */
 #include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/tensor.cuh"
@@ -26,12 +26,12 @@ extern "C" {
 }
 
 enum {
-    SIDE = 4, /* pixels of a warp */
+    SIDE = 4, /* pixels of a warp along a side */
     ACROSS = 2,
-    DOWN = 2, /* warps of a block */
+    DOWN = 2, /* warps of a block, one below the other */
     BLOCK_THREADS = 32 * ACROSS * DOWN,
-    BLOCKS = 3, /* on a multiprocessor */
-    PATCH = 8,  /* blocks along a side of those that run together */
+    BLOCKS = 3, /* blocks on a multiprocessor */
+    PATCH = 8,  /* blocks along a side of the square of blocks that run together */
     EXPONENT =
         12, /* halves are scaled to a largest magnitude of about 2^12; weights are at most pi */
     MOST_BLOCKS = 1 << 30
@@ -46,35 +46,36 @@ struct back_tensor_size {
     int n_slices, n_rows, n_columns, n_detectors, width;
     int64_t first_patch;
     int patches_across;
-    float most; /* no view's weight is larger: all are divided by it, and the sums multiplied */
+    float most; /* the largest weight of a view: all are divided by it, and the sums multiplied */
 };
 
-/* A warp keeps of each window where it starts, as ts_cuda_tensor_start() counts; where the warp's
- * first pixel lies in it; and a step to the next pixel of a row, and of a column. */
+/* What a warp keeps of each window: its start, as ts_cuda_tensor_start() counts; the place of the
+ * warp's first pixel in it; and the steps to the next pixel of a column and of a row. */
 struct __align__(16) window
 {
     uint32_t start;
     float x, per_column, per_row;
 };
 
-/* Its lines are the table's views. */
+/* A walk in which lines are the views of the table. */
 template <bool JOSEPH> struct back_walk : tensor_walk {
     enum {
         SCALED = JOSEPH,
         FOLD_STEPS = JOSEPH ? 64 : 256
-    }; /* a pair of adjoints must truncate little */
+    }; /* small for JOSEPH, because A and A' must truncate little to be adjoint */
     const struct cuda_back_view *views;
     int column, row;        /* place of the warp's first pixel */
-    struct window *windows; /* in work */
-    float *units;           /* JOSEPH: pixels from one detector to the next in each of them */
+    struct window *windows; /* windows that are being multiplied */
+    float *units;           /* with JOSEPH: pixels from one detector pixel to the next in each
+                             * window */
     struct place {
         const struct cuda_back_view *view;
-        double at; /* where the first pixel lies on the detector */
+        double at; /* place of the first pixel on the detector */
     };
 };
 
-/* Returns the detector pixels from a pixel to the next along the minor axis of Joseph's rays, along
- * which they lie farther apart. */
+/* Returns the detector pixels from a pixel to the next along the minor axis of Joseph's rays, which
+ * is the axis along which they are farther apart. */
 static __device__ __forceinline__ double reach_of(const struct cuda_back_view *view)
 {
     return (double)max(max(llabs(view->per_row), llabs(view->per_column)), 1ll) *
@@ -91,7 +92,7 @@ static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOS
     const int64_t first = view->base + walk->row * view->per_row + walk->column * view->per_column;
     const int64_t right = (SIDE - 1) * view->per_column, down = (SIDE - 1) * view->per_row;
     const double reach = JOSEPH ? reach_of(view) : 1;
-    const double slack = fmax(reach, 1.0) / 1024; /* more than the rounding of positions */
+    const double slack = fmax(reach, 1.0) / 1024; /* more than the rounding error of positions */
     const double low = (double)(first + min((int64_t)0, right) + min((int64_t)0, down)) * unit -
                        slack,
                  high = (double)(first + max((int64_t)0, right) + max((int64_t)0, down)) * unit +
@@ -109,7 +110,7 @@ static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOS
 }
 
 /* Places are counted from each window in double: those of pixels far from it may be rounded, those
- * in it are not. */
+ * in it are exact. */
 template <bool JOSEPH>
 static __device__ __forceinline__ void write_window(struct back_walk<JOSEPH> *walk, int to,
                                                     uint32_t start, int first,
@@ -200,7 +201,7 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
     }
 }
 
-/* grid: the blocks of patch after patch; parts of the slices. */
+/* The grid counts blocks, patch after patch, and parts of the slices. */
 template <class S, bool JOSEPH>
 static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     back_tensor(const uint4 *lines, const uint32_t *maxima, float *out,
@@ -236,7 +237,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, maxima, &size, out);
 }
 
-/* One thread works on a view. */
+/* One thread does one view. */
 static __global__ void __launch_bounds__(TENSOR_THREADS)
     make_lines(const struct cuda_back_views *table, float most, struct tensor_line *lines)
 {
@@ -247,7 +248,7 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
     }
 }
 
-/* One thread works on a slice. `known` are results, `stride` bytes from one to the next. */
+/* Copies the known maxima; one thread does one slice. `known` are results, `stride` bytes apart. */
 static __global__ void __launch_bounds__(TENSOR_THREADS)
     copy_maxima(const char *known, size_t stride, int64_t n, uint32_t *maxima)
 {
@@ -301,7 +302,7 @@ launch(const struct stage_context *context, const uint4 *halves, const uint32_t 
     return status;
 }
 
-/* Backprojects the slices that stand in `halves`. */
+/* Backprojects the slices in `halves`. */
 template <bool JOSEPH>
 static enum ts_status back(const struct stage_context *context, const uint4 *halves,
                            const uint32_t *maxima, float *out, const struct cuda_back_views *table,
@@ -337,7 +338,7 @@ enum ts_status ts_cuda_back_tensor(const struct stage_context *context,
     const struct reconstruction_params *params =
         (const struct reconstruction_params *)context->params;
     const bool joseph = params->model == BACK_JOSEPH;
-    /* The length of a ray between two lines is never more. */
+    /* The length of a ray between two lines is at most this. */
     const float most = joseph ? (float)hypot(params->row_spacing, params->pixel_size) : 1;
     uint32_t *maxima = (uint32_t *)scratch;
     struct tensor_line *made =

@@ -7,15 +7,15 @@
  * weigh: one thread multiplies one sample; its dtype's bytes and 4 of the weight are read, 4
  * written. 256 threads.
  *
- * pixel: one thread goes through all views for one pixel of PIXEL_SLICES slices and works out its
- * place in double for all of them; 32 views from 0 are summed and then these sums in rising order.
- * 8 bytes are read a view and pixel, nearly all from the caches. Blocks are 32 x 8 pixels: the
- * detector pixels that they see lie close together.
+ * pixel: one thread goes through all views for one pixel of PIXEL_SLICES slices and computes its
+ * place in double once for all of them; the views are summed 32 at a time from view 0, and then
+ * these sums in rising order. 8 bytes are read a view and pixel, nearly all from the caches. Blocks
+ * are 32 x 8 pixels, because their rays meet neighboring detector pixels.
  *
- * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp; the places of 32 views are
- * worked out at once, a view by each thread. Pixels may be more than a detector pixel apart where
- * the fan magnifies: in views where a warp's are, each loads its own two samples, 32 bytes a
- * thread, pixel and view from the caches; in the others they share theirs.
+ * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp; the places in 32 views are
+ * computed at once, a view by each thread. The fan magnifies, so pixels may be more than a detector
+ * pixel apart: in such views each pixel of a warp loads its own two samples, 32 bytes a thread,
+ * pixel and view from the caches; in others the pixels share samples.
  */
 #include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/back_stack.cuh"
@@ -41,7 +41,7 @@ static size_t weights_bytes(const struct stage_context *context)
     return ts_cuda_stride(ts_slice_count(&context->in) * sizeof(float));
 }
 
-/* Behind them, on the host alone, is the scratch in which they are worked out. */
+/* The constants are followed, only on the host, by the scratch in which they are computed. */
 size_t ts_cuda_fan_constants_bytes(const struct stage_context *context)
 {
     const size_t detectors = (size_t)context->in.axes[2].n * sizeof(struct beam_detector),
@@ -100,7 +100,7 @@ struct pixels_size {
     int64_t n_slices, n_rows, n_columns, n_views, n_detectors;
 };
 
-/* grid: parts of a row; of the rows of all groups of slices (any number). */
+/* The grid counts parts of a row, and rows of all groups of slices (any number). */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     fan_pixels(const float *sinogram, float *out, const struct fan_view *views,
                struct fan_grid grid, struct pixels_size size)
@@ -174,7 +174,7 @@ struct fan_views {
     struct fan_grid grid;
 };
 
-/* Finds the places in one view. Returns true where those of a later pixel lie lower. */
+/* Finds the places in one view. Returns true if later pixels have lower places. */
 static __device__ __forceinline__ bool find(const struct fan_views *views, int64_t index,
                                             int n_detectors, int row, int column,
                                             struct back_place *place)
@@ -186,7 +186,7 @@ static __device__ __forceinline__ bool find(const struct fan_views *views, int64
     for (int k = 0; k < BACK_PIXELS; k++) {
         const struct fan_place own =
             ts_fan_place(&views->grid, &views->at[index], (double)row, (double)(column + k));
-        /* Past the ends of the detector are zeros: any of them will do. */
+        /* There are only zeros beyond the ends of the detector, so any of their indices will do. */
         const double clamped = fmin(fmax(own.at, -4.0), (double)n_detectors + 3),
                      whole = floor(clamped);
         below[k] = (float)(own.weight * (1 - (clamped - whole)));
@@ -199,7 +199,7 @@ static __device__ __forceinline__ bool find(const struct fan_views *views, int64
     return at[3] < at[0];
 }
 
-/* Puts the places into rising order, and writes their pattern where they have one. */
+/* Puts the places into rising order, and writes their pattern if they have one. */
 static __device__ __forceinline__ void order(struct back_place *place, bool falling)
 {
     const struct back_place old = *place;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fbp on a CUDA device: the stage runs cuda/projection/reconstruction.cu. What a thread computes,
- * memory traffic and blocks stand at each step: the filter in row_filter.cu, then method `pixel` in
- * reconstruction.cu, `stack` in back_stack.cuh, `tensor` and `tensor-split` in back_tensor.cu, and
- * both methods of a fan in fan_back.cu.
+ * its memory traffic and its blocks are described with each step: the filter in row_filter.cu, then
+ * method `pixel` in reconstruction.cu, `stack` in back_stack.cuh, `tensor` and `tensor-split` in
+ * back_tensor.cu, and both methods of a fan in fan_back.cu.
  */
 #include "cuda/projection/reconstruction.cuh"
 

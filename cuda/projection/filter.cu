@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter on a CUDA device: the stage hands its filter to cuda/projection/row_filter.cu, which
+ * filter on a CUDA device: the stage passes its filter to cuda/projection/row_filter.cu, which
  * describes the kernels, their traffic and their blocks.
  */
 #include "cuda/projection/row_filter.cuh"

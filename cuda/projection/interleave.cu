@@ -14,7 +14,7 @@ struct interleave_size {
     struct interleaved_lines lines;
 };
 
-/* grid: tiles of a row, tiles of slices, rows (any number). */
+/* The grid counts tiles of a row, tiles of slices, and rows (any number). */
 template <typename T>
 static __global__ void __launch_bounds__(TILE *TILE_ROWS)
     interleave(const T *in, struct interleave_size size, float *out)
@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(TILE *TILE_ROWS)
     }
 }
 
-/* Does the reverse, for rows without margins. grid: the same. */
+/* Does the reverse, for rows without margins, with the same grid. */
 static __global__ void __launch_bounds__(TILE *TILE_ROWS)
     separate(const float *in, int n, int64_t n_rows, int64_t n_columns, float *out)
 {

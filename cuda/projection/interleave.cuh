@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These arrays hold several slices with the slices' samples side by side, so that weights are
- * worked out once for all slices, and a warp reads one sample of all of them at once. Sample i of a
+ * computed once for all slices, and a warp reads one sample of all of them at once. Sample i of a
  * line in slice s of `width` is
  *
  *     data[((line + lines around) * (n_minor + 2 samples around) + samples around + i) * width + s]
@@ -18,14 +18,14 @@
 
 #include "cuda/device/launch.cuh"
 
-/* The lines of an interleaved array: rows, or else columns; and the zeros before and after each
- * column and each row. */
+/* The lines of an interleaved array (rows, or else columns), and the numbers of zeros before and
+ * after each column and each row. */
 struct interleaved_lines {
     int margin_y, margin_x;
     bool along_rows;
 };
 
-/* The layout of methods that go along lines alone: zeros stand on both ends of a line. */
+/* The layout for methods that only go along lines: there are zeros at both ends of a line. */
 enum { INTERLEAVE_MARGIN = 10 };
 static inline struct interleaved_lines ts_cuda_lines(bool along_rows)
 {
@@ -34,15 +34,15 @@ static inline struct interleaved_lines ts_cuda_lines(bool along_rows)
     return lines;
 }
 
-/* Returns the width for the next slices. Places without a slice cost less than a narrower
+/* Returns the width for the next slices. Places without a slice take less time than a narrower
  * kernel. */
 static inline int ts_cuda_group_width(int64_t slices_left)
 {
     return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
 }
 
-/* Return the bytes of an array of rows with `margin` zeros on all four sides, and of one of lines
- * as above. */
+/* Return the bytes of an array of rows with `margin` zeros on all four sides, and of an array of
+ * lines as above. */
 static inline size_t ts_cuda_interleaved_bytes(int64_t n_rows, int64_t n_columns, int margin,
                                                int width)
 {
@@ -102,7 +102,7 @@ static __device__ __forceinline__ void ts_cuda_samples_add(struct slice_samples<
         sum->at[i] = __fmaf_rn(weight, sample->at[i], sum->at[i]);
 }
 
-/* Adds two neighbors, each with its weight, the lower one first. */
+/* Adds two neighboring samples, each times its weight, the lower one first. */
 template <int V>
 static __device__ __forceinline__ void
 ts_cuda_samples_add_two(struct slice_samples<V> *sum, const struct slice_samples<V> *below,
@@ -114,7 +114,7 @@ ts_cuda_samples_add_two(struct slice_samples<V> *sum, const struct slice_samples
 }
 
 /* Kernels whose warps have 4 sums for each of their slices keep the totals in shared memory: V
- * float4 a thread, which lie `threads` apart. */
+ * float4 for each thread, `threads` apart. */
 template <int V>
 static __device__ __forceinline__ void ts_cuda_totals_clear(float4 *totals, int threads)
 {
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void ts_cuda_totals_clear(float4 *totals, int 
         totals[i * threads] = make_float4(0, 0, 0, 0);
 }
 
-/* Adds sums to the totals, of which `totals` is this thread's first. */
+/* Adds sums to this thread's totals, the first of which is *totals. */
 template <int V>
 static __device__ __forceinline__ void ts_cuda_totals_add(float4 *totals, int threads,
                                                           const struct slice_samples<V> sums[4])
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void ts_cuda_totals_add(float4 *totals, int th
     }
 }
 
-/* Writes 4 neighboring values of one slice to a row of n from `column` on. whole: rows are
+/* Writes 4 neighboring values of one slice to a row of n, from `column` on. whole: rows are
  * multiples of 16 bytes. */
 static __device__ __forceinline__ void ts_cuda_totals_write(float *row, int column, int n,
                                                             bool whole, float4 values)

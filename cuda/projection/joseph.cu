@@ -4,15 +4,16 @@
  * slices at once (64 or 32 at the end of a stack; their samples are read and written once more for
  * that).
  *
- * rays: one thread works out one ray, in double; 32 bytes are written a ray, once a call.
+ * rays: one thread computes the table entry of one ray, in double; 32 bytes are written a ray, once
+ * a call.
  *
  * project: one warp computes the rays of 4 neighboring detector pixels in one view, one thread V of
- * the slices: 4 V sums in registers. All but pixels and sums is the same in all threads, so that a
- * warp branches as one. Every ray loads its two pixels of a line; neighboring rays find each
- * other's in the first cache. Sums run over rising lines, 32 at a time in registers, then into the
- * ray's total in shared memory. Memory: 4 bytes are written a ray; pixels come from the caches. A
- * block is 8 neighboring views of 4 detector pixels, whose rays pass nearly the same image pixels,
- * and blocks run in patches (ray_patches.cuh).
+ * the slices: 4 V sums in registers. Everything except pixels and sums is the same in all threads,
+ * so a warp never diverges. Every ray loads its two pixels of a line; neighboring rays find pixels
+ * that others have loaded in the first cache. Sums run over rising lines, 32 at a time in
+ * registers, then into the ray's total in shared memory. Memory: 4 bytes are written a ray; pixels
+ * come from the caches. A block is 8 neighboring views of 4 detector pixels, whose rays pass nearly
+ * the same image pixels, and blocks run in patches (ray_patches.cuh).
  */
 #include "cuda/projection/joseph.cuh"
 
@@ -24,8 +25,8 @@ enum {
     GROUP = 4, /* detector pixels of a warp */
     BLOCK_VIEWS = 8,
     PROJECT_THREADS = 32 * BLOCK_VIEWS,
-    PROJECT_BLOCKS = 4, /* on a multiprocessor */
-    SUM_LINES = 32,     /* summed in registers before they go into the total */
+    PROJECT_BLOCKS = 4, /* blocks on a multiprocessor */
+    SUM_LINES = 32,     /* lines summed in registers before they go into the total */
     PATCH_RUNS = 16,
     PATCH_VIEWS = 32
 };
@@ -76,7 +77,7 @@ static __global__ void __launch_bounds__(RAYS_THREADS) rays(struct cuda_joseph j
         if (out.first < out.end) {
             out.at = ts_cuda_fixed(ray.base) + TS_CUDA_BEAM_HALF;
             out.step = ts_cuda_fixed(ray.per_major);
-        } else { /* positions far outside would not fit */
+        } else { /* positions far outside do not fit the fixed-point numbers */
             out.at = -((int64_t)JOSEPH_MARGIN << 32);
         }
         joseph.rays[i] = out;
@@ -108,8 +109,8 @@ struct project_size {
     struct ray_patches patches;
 };
 
-/* Adds lines [m, end) of the rays along one major axis to the sums. Rays along the other one stand
- * outside. */
+/* Adds lines [m, end) of the rays along one major axis to the sums. Rays along the other axis are
+ * outside on all these lines. */
 template <int V>
 static __device__ __forceinline__ void
 walk(const float *samples, int m, int end, int64_t line, int64_t sample, int n_minor,
@@ -134,7 +135,7 @@ walk(const float *samples, int m, int end, int64_t line, int64_t sample, int n_m
 }
 
 /* Adds all lines of the rays along one major axis in a group to `totals`, which has GROUP x V
- * numbers a thread. */
+ * numbers for each thread. */
 template <int V>
 static __device__ __forceinline__ void
 project_kind(const float *samples, const struct cuda_ray *group, int n, bool along_rows,

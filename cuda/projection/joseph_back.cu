@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This is the exact adjoint of Joseph's projector for any beam: every pixel sums the rays that
- * touch it, times their weights, which are worked out from the pixel's place. (z, view, detector)
- * -> (z, y, x).
+ * touch it, times their weights, which are computed from the pixel's place. (z, view, detector) ->
+ * (z, y, x).
  *
- * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp. A thread works out one view of
- * 32: the first of 3 neighboring detector pixels for each image pixel, and their weights. Where
- * none of the 4 pixels needs its third, and where the samples that they need overlap, pixels share
- * what they load, 2 to 6 samples for all 4; where they are more than a detector pixel apart each
- * loads its own. Where more than 3 rays touch a pixel the views are gone through again for the
- * next 3. That is 12 or 8 products a view and 4 pixels for each slice. Memory: 16 bytes a thread
- * and load, nearly all from the first cache; each slice is written once. Blocks are those of
+ * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp. A thread does one view of 32:
+ * it finds the first of 3 neighboring detector pixels for each image pixel, and their weights. If
+ * the samples that pixels need overlap, the pixels share what they load, 2 to 6 samples for all 4
+ * (fewer if none needs its third sample); if they are more than a detector pixel apart, each loads
+ * its own. If more than 3 rays touch a pixel, the kernel goes through the views again for the next
+ * 3. That is 12 or 8 products a view and 4 pixels for each slice. Memory: 16 bytes a thread and
+ * load, nearly all from the first cache; each slice is written once. Blocks are those of
  * back_stack.cuh.
  *
- * pixel: one thread computes one pixel of 4 slices, which lie one after another, and works its
- * weights out. The detector pixels of a warp lie close together: blocks are 32 x 4 pixels.
+ * pixel: one thread computes one pixel of 4 slices, which follow each other, and computes its
+ * weights. Blocks are 32 x 4 pixels, so that the detector pixels of a warp are close together.
  *
- * Sums run over rising detector pixels, 32 views from 0, then these sums in rising order: the scan
- * alone fixes the order.
+ * Sums run over rising detector pixels, 32 views at a time from view 0, then these sums in rising
+ * order: the order depends only on the scan.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/projection/back_stack.cuh"
@@ -50,15 +50,16 @@ extern "C" {
  * Only one pixel's place on the detector, a difference of large numbers, is worked out in
  * double: those of the pixels beside it in its row follow from it in float, as do all weights. */
 
-/* The numbers of a scan from which its weights are worked out. */
+/* The numbers of a scan from which its weights are computed. */
 struct joseph_grid {
-    double center_row, center_column; /* place of the rotation axis */
+    double center_row, center_column; /* row and column of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
     double source_axis_mm;
-    double center, per_slope; /* index of the central ray; detector pixels for a slope, a radian, or
-                                 a mm of 1 */
-    float width_x, width_y;   /* dx, dy */
-    float step, per_step;     /* slope, radian, or mm from detector to detector; and per_slope */
+    double center, per_slope; /* center: index of the central ray; per_slope: detector pixels for a
+                               * slope of 1, a radian or a mm */
+    float width_x, width_y;   /* dx and dy as floats */
+    float step, per_step;     /* slope, radian or mm from one detector pixel to the next; and
+                               * per_slope */
     int32_t beam;
 };
 
@@ -82,23 +83,23 @@ static inline struct joseph_grid joseph_grid_of(const struct beam_scan *scan)
     return joseph;
 }
 
-/* A pixel in one view, from which those beside it are worked out. */
+/* A pixel in one view, from which its neighbors in the row are computed. */
 struct joseph_start {
-    double whole;                  /* detector, */
-    float past;                    /* and the way from there to the pixel's place */
+    double whole;                  /* detector pixel below the pixel's place */
+    float past;                    /* the rest of the way to that place, in detector pixels */
     float cosine, sine;            /* cosine and sine of theta */
     float across, ahead;           /* p and A */
-    float step_across, step_ahead; /* from pixel to pixel */
+    float step_across, step_ahead; /* changes from one pixel to the next */
 };
 
-/* This is one pixel in one view. */
+/* One pixel in one view. */
 struct joseph_pixel {
-    float past;         /* detector pixels from the start's whole one */
-    float cosine, sine; /* cosine and sine of theta; arc: those of theta + gamma_p */
-    float slope;        /* p / A; 0 but for a flat detector */
-    float apart;    /* a flat detector, parallel: mm between the rays of two detector pixels at the
-                       pixel; arc: radian */
-    float distance; /* A; arc: L */
+    float past;         /* detector pixels from the start's `whole` to the pixel's place */
+    float cosine, sine; /* cosine and sine of theta; for an arc, of theta + gamma_p */
+    float slope;        /* p / A for a flat detector, else 0 */
+    float apart;    /* distance of the rays of neighboring detector pixels at the pixel: in mm for a
+                     * flat detector and a parallel beam, in radian for an arc */
+    float distance; /* A; for an arc L */
 };
 
 static __device__ __forceinline__ struct joseph_start
@@ -123,8 +124,8 @@ joseph_start_of(const struct joseph_grid *grid, struct beam_angle angle, int row
     return start;
 }
 
-/* Return 1 / x and 1 / sqrt(x) of numbers far from the ends of the range, to 1 and 2 in the last
- * place. */
+/* Return 1 / x and 1 / sqrt(x), correct to 1 and 2 units in the last place, for numbers far from
+ * the limits of floats. */
 static __device__ __forceinline__ float joseph_inverse(float x)
 {
     float inverse;
@@ -139,7 +140,7 @@ static __device__ __forceinline__ float joseph_inverse_root(float x)
     return inverse;
 }
 
-/* Returns the pixel `beside` columns further. */
+/* Returns the pixel that is `beside` columns further. */
 static __device__ __forceinline__ struct joseph_pixel
 joseph_pixel_of(const struct joseph_grid *grid, const struct joseph_start *start, int beside)
 {
@@ -150,7 +151,7 @@ joseph_pixel_of(const struct joseph_grid *grid, const struct joseph_start *start
         pixel.past = __fmaf_rn(k * start->step_across, grid->per_step, start->past);
         return pixel;
     }
-    /* L L' sin and, below, L L' cos of the angle between the rays to both pixels. */
+    /* These are L L' sin and L L' cos of the angle between the rays to both pixels. */
     const float cross =
         k * __fmaf_rn(start->ahead, start->step_across, -(start->across * start->step_ahead));
     if (grid->beam == TS_BEAM_FAN_FLAT) {
@@ -173,16 +174,16 @@ joseph_pixel_of(const struct joseph_grid *grid, const struct joseph_start *start
     return pixel;
 }
 
-/* Returns the width, as above. */
+/* Returns the width defined above. */
 static __device__ __forceinline__ float joseph_width(const struct joseph_grid *grid, float cosine,
                                                      float sine)
 {
     return fmaxf(fabsf(cosine) * grid->width_x, fabsf(sine) * grid->width_y);
 }
 
-/* Rays farther from the pixel in detector pixels do not touch it. The width changes by no more than
- * `most` a radian or a slope of 1, so that of rays u from the pixel A u < width + most u, or L
- * sin(u) < width + most u; and u is at most asin(most / L). */
+/* Returns a distance in detector pixels; rays farther from the pixel do not touch it. The width
+ * changes by at most `most` for each radian (or slope of 1), so rays at distance u that touch have
+ * A u < width + most u, or L sin(u) < width + most u; and u is at most asin(most / L). */
 static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *grid,
                                                      const struct joseph_pixel *pixel)
 {
@@ -198,8 +199,7 @@ static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *g
     return (least > 0 ? fminf(width / least, all) : all) / pixel->apart + slack;
 }
 
-/* Finds sine and cosine of an angle up to pi / 2 to 6e-8: the terms that are left out are
- * smaller. */
+/* Finds sine and cosine of an angle up to pi / 2, to 6e-8, by the first terms of their series. */
 static __device__ __forceinline__ void joseph_sine_cosine(float angle, float *sine, float *cosine)
 {
     const float square = angle * angle;
@@ -217,7 +217,8 @@ static __device__ __forceinline__ void joseph_sine_cosine(float angle, float *si
     *cosine = __fmaf_rn(even, square, 1);
 }
 
-/* Returns the weight of the ray of the detector pixel that lies so many past the pixel. */
+/* Returns the weight of the ray whose detector pixel is `past` detector pixels from the pixel's
+ * place. */
 static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *grid,
                                                       const struct joseph_pixel *pixel, float past)
 {
@@ -244,8 +245,8 @@ static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *
 }
 
 enum {
-    TAPS = 3, /* neighboring detector pixels at once */
-    FEW = 4,  /* slices of a thread, where they are not side by side */
+    TAPS = 3, /* neighboring detector pixels that are done at once */
+    FEW = 4,  /* slices of a thread, if they are not side by side */
     FEW_COLUMNS = 32,
     FEW_ROWS = 4
 };
@@ -256,25 +257,25 @@ struct joseph_views {
     const struct beam_angle *angles;
     int64_t n;
     struct joseph_grid grid;
-    int rounds; /* rounds of TAPS detector pixels; no pixel needs more */
+    int rounds; /* rounds of TAPS detector pixels that no pixel exceeds */
 };
 
-/* The places of 4 pixels in a view: the first two weights of each, with ~pattern as in struct
- * back_place and one of the flags, and the third weights. */
+/* The places of 4 pixels in a view: the first two weights of each, with ~pattern (as in struct
+ * back_place) and one of the flags, and the third weights. */
 struct joseph_place {
     struct back_place two;
     float4 third;
 };
 enum { PATTERN_THREE = 8, PATTERN_NONE = 16 };
 
-/* The places of one view before their order is known. */
+/* The places in one view before they are sorted. */
 struct joseph_taps {
     float weight[TAPS][BACK_PIXELS];
     int at[BACK_PIXELS]; /* the detector pixel of the first weight */
-    bool two, none;      /* third weights are 0; all are */
+    bool two, none;      /* two: all third weights are 0; none: all weights are 0 */
 };
 
-/* Returns the rounds that a view takes. */
+/* Returns how many rounds a view takes. */
 static __device__ __forceinline__ int count_rounds(const struct joseph_views *views, int64_t index,
                                                    int row, int column)
 {
@@ -290,7 +291,8 @@ static __device__ __forceinline__ int count_rounds(const struct joseph_views *vi
     return min(views->rounds, (int)ceilf(2 * reach / TAPS));
 }
 
-/* Finds the TAPS detector pixels of a round; those of all rounds lie around the pixel. */
+/* Finds the TAPS detector pixels of a round; the rounds together are centered on the pixel's
+ * place. */
 static __device__ __forceinline__ struct joseph_taps find_taps(const struct joseph_views *views,
                                                                int64_t index, int row, int column,
                                                                int n_detectors, int round,
@@ -316,7 +318,7 @@ static __device__ __forceinline__ struct joseph_taps find_taps(const struct jose
                 inside ? joseph_weight(&views->grid, &pixel, past + (float)tap) : 0;
             taps.none &= taps.weight[tap][k] == 0;
         }
-        /* Past the ends of the detector are zeros: any of them will do. */
+        /* There are only zeros beyond the ends of the detector, so any of their indices will do. */
         taps.at[k] = min(max(first, -TAPS - 1), n_detectors + 1);
         shift[k] = past <= -1;
         taps.two &= (shift[k] ? taps.weight[0][k] : taps.weight[2][k]) == 0;
@@ -358,7 +360,7 @@ static __device__ __forceinline__ struct joseph_place place_of(const struct jose
     return place;
 }
 
-/* Adds a view as back_pattern() does, with 3 weights a pixel. */
+/* Adds a view as back_pattern() does, but with 3 weights a pixel. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void add_three(const float *at, const struct joseph_place *place,
                                                  struct slice_samples<V> sums[BACK_PIXELS])
@@ -411,7 +413,7 @@ static __device__ __forceinline__ void add_near(const float *lines,
     }
 }
 
-/* Adds a view where each pixel loads its own samples. */
+/* Adds a view in which each pixel loads its own samples. */
 template <int V>
 static __device__ __forceinline__ void add_apart(const float *lines,
                                                  const struct joseph_place *place,
@@ -478,7 +480,7 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
     back_write<V>(&warp, &size, out);
 }
 
-/* Returns the most rounds that joseph_reach() makes necessary anywhere, without its slack. */
+/* Returns the most rounds that any pixel needs by joseph_reach(), without its slack. */
 static int rounds_of(const struct joseph_grid *grid, int64_t n_detectors)
 {
     const double most = fmax(grid->dx, grid->dy),
@@ -521,7 +523,7 @@ struct few_size {
     int64_t n_slices, n_rows, n_columns, n_detectors;
 };
 
-/* grid: parts of a row; of the rows; slices by FEW. */
+/* The grid counts parts of a row, rows, and slices in steps of FEW. */
 template <typename T>
 static __global__ void __launch_bounds__(FEW_COLUMNS *FEW_ROWS)
     joseph_few(const T *sinogram, float *out, struct joseph_views views, const int32_t *halt,

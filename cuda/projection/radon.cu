@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon on the device: the tables of views and rays, the choice of method, and method `ray`, of a
- * parallel beam and of a fan. (z, y, x) -> (z, view, detector).
+ * radon on the device: the tables of views and rays, the choice of method, and method `ray`, for a
+ * parallel beam and for a fan. (z, y, x) -> (z, view, detector).
  *
  * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): one thread computes one sample of the
  * sinogram. It walks along its ray, with one linear interpolation in every line of the major axis,
  * and writes the sum once. Rays along columns read a copy of the slices with rows and columns
- * exchanged, so that neighboring rays always read neighboring pixels. In a fan every thread works
- * out its own ray; where neighbors have different major axes, a warp takes both ways in turn.
+ * exchanged, so that neighboring rays always read neighboring pixels. In a fan every thread
+ * computes its own ray; if neighbors have different major axes, a warp goes through both branches.
  *
  * Memory: every pixel is read about twice for each view from the caches, and from device memory
  * about once for as many views as run at once; the copy reads and writes each pixel once; 4 bytes
  * are written a ray. A block is 128 neighboring rays of one view: neighbors read the same cache
- * lines, and more would leave threads idle where a scan has few detector pixels.
+ * lines, and more would leave threads idle if a scan has few detector pixels.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/projection/joseph.cuh"
@@ -27,7 +27,7 @@
 
 enum { TRANSPOSE_TILE = 32, TRANSPOSE_ROWS = 8 };
 
-/* The grid has tiles of columns, and tiles of rows in all slices (any number). */
+/* The grid counts tiles of columns, and tiles of rows in all slices (any number). */
 template <typename T>
 static __global__ void __launch_bounds__(TRANSPOSE_TILE *TRANSPOSE_ROWS)
     transpose(const T *in, T *out, int64_t nz, int ny, int nx)
@@ -72,33 +72,34 @@ static inline enum ts_status ts_cuda_transpose(const struct stage_context *conte
  *
  * radon, method row-fan-in: a block takes 32 lines of the image, rows or columns by the view's
  * major axis, and projects them pixel by pixel into a vector of all detector pixels in shared
- * memory. The blocks' vectors are then summed by fan-in: of n vectors the first half takes the
- * second, 0 with n / 2, 1 with n / 2 + 1, ..., until one is left. (z, y, x) -> (z, view, detector).
+ * memory. The blocks' vectors are then summed by fan-in: the second half of n vectors is added to
+ * the first (n / 2 to 0, n / 2 + 1 to 1, ...) until one is left. (z, y, x) -> (z, view, detector).
  *
- * One thread adds one image pixel at a time, of 4 slices, because what is worked out for a ray
- * serves them all. A sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1]: the
- * detector pixels whose ray has pixel i below it are one run, and every detector pixel is in one
- * run of a line. In a first phase each image pixel adds to the run it lies below, in a second to
- * the run it lies above: no two threads meet, so that there are no atomics and the order is fixed.
+ * One thread adds one image pixel at a time, of 4 slices, because what is computed for a ray serves
+ * them all. A sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1]: the detector
+ * pixels whose ray has pixel i below it are one run, and every detector pixel is in one run of a
+ * line. In a first phase each image pixel adds to the run it lies below, in a second to the run it
+ * lies above: no two threads add to the same place, so there are no atomics and the order is fixed.
  *
  * Memory: columns are read from a transposed copy of the slices; each pixel is read once a view; a
  * partial vector is written, read and written again by the fan-in, about 12 bytes a detector pixel
  * and block. A block is 256 threads: a line of 512 pixels takes two turns, and the barriers stay
- * cheap. */
+ * cheap.  */
 
 enum {
     ROWS_THREADS = 256,
-    ROWS_SLICES = 4,          /* that a block projects together */
+    ROWS_SLICES = 4,          /* slices that a block projects together */
     WINDOW = 2048,            /* detector pixels in shared memory at once */
-    PARTIAL_BYTES = 64 << 20, /* memory of vectors that wait for the fan-in, where one view's fit */
-    MOST_PAIRS = 32768        /* in one grid */
+    PARTIAL_BYTES = 64 << 20, /* memory of the vectors that wait for the fan-in, if those of one
+                               * view fit */
+    MOST_PAIRS = 32768        /* most pairs in one grid */
 };
 
 struct rows_size {
     int64_t n_views, n_slices;
     int ny, nx, n_detectors;
-    int n_parts;   /* vectors of a view: enough for both major axes */
-    int64_t pairs; /* pairs of ROWS_SLICES slices and a view that are in work at once */
+    int n_parts;   /* number of vectors of a view: enough for both major axes */
+    int64_t pairs; /* pairs (of ROWS_SLICES slices and a view) that are computed at once */
 };
 
 static int64_t all_pairs(const struct rows_size *size)
@@ -106,8 +107,8 @@ static int64_t all_pairs(const struct rows_size *size)
     return ts_cuda_parts(size->n_slices, ROWS_SLICES) * size->n_views;
 }
 
-/* Returns the bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by
- * side. */
+/* Returns the bytes of the vectors of one pair; the ROWS_SLICES sums of a detector pixel are side
+ * by side. */
 static int64_t pair_bytes(const struct rows_size *size)
 {
     return (int64_t)size->n_parts * size->n_detectors * (int64_t)sizeof(float4);
@@ -126,7 +127,7 @@ static struct rows_size size_of(const struct stage_context *context, int64_t n)
     return size;
 }
 
-/* The vectors lie in front of the transposed slices. */
+/* The scratch holds the vectors, then the transposed slices. */
 static size_t partials_bytes(const struct rows_size *size)
 {
     return ts_cuda_stride((size_t)(size->pairs * pair_bytes(size)));
@@ -138,22 +139,22 @@ static size_t radon_rows_scratch(const struct stage_context *context, int64_t n)
     return partials_bytes(&size) + (size_t)n * ts_slice_bytes(&context->in);
 }
 
-/* Returns the first detector pixel, counted from the window's, whose ray is at or past pixel i:
- * there one run ends and the next begins, and both get the same number. */
+/* Returns the first detector pixel, counted from the start of the window, whose ray is at or past
+ * pixel i. One run ends there and the next begins, and both use this same number. */
 static __device__ int run_start(double i, double start, double per_sample, int n)
 {
     return (int)fmin(fmax(ceil((i - start) * per_sample), 0.0), (double)n);
 }
 
-/* Adds the pixel's share to a ray of all slices. */
+/* Adds weight times the pixel of each slice to the sums of a ray. */
 static __device__ float4 add(float4 sum, float weight, const float pixels[ROWS_SLICES])
 {
     return make_float4(__fmaf_rn(weight, pixels[0], sum.x), __fmaf_rn(weight, pixels[1], sum.y),
                        __fmaf_rn(weight, pixels[2], sum.z), __fmaf_rn(weight, pixels[3], sum.w));
 }
 
-/* Adds one line of n_slices slices, `slice` pixels apart, to vector[0, n). per_sample: detector
- * pixels an image pixel, positive. */
+/* Adds one line of n_slices slices, which are `slice` pixels apart, to vector[0, n). per_sample is
+ * the number of detector pixels per image pixel, and positive. */
 template <typename T>
 static __device__ void add_line(const T *line, int64_t slice, int n_slices, int n_minor,
                                 double start, double per_detector, double per_sample, int n,
@@ -179,7 +180,7 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int 
     }
 }
 
-/* grid: parts, windows of detector pixels, pairs from `first` on. */
+/* The grid counts parts, windows of detector pixels, and pairs, starting with `first`. */
 template <typename T>
 static __global__ void __launch_bounds__(ROWS_THREADS)
     project_rows(const T *in, const T *transposed, float4 *partials, const struct cuda_beams *table,
@@ -212,8 +213,8 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
         partial[d] = vector[mirrored ? n - 1 - d : d];
 }
 
-/* One thread sums a detector pixel; grid: runs of detector pixels, pairs. Both major axes have
- * n_parts vectors, the last ones zero. */
+/* One thread sums a detector pixel. The grid counts runs of detector pixels, and pairs. Both major
+ * axes have n_parts vectors, of which the last ones may be zero. */
 static __global__ void __launch_bounds__(ROWS_THREADS)
     fan_in(float4 *partials, float *out, const struct cuda_beams *table, struct rows_size size,
            int64_t first)
@@ -296,8 +297,8 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- ray ------------------------------------------------------------------------------------- */
 
-/* Sums Joseph's samples along a ray that is at `start` on line 0; lines of n_minor pixels follow
- * each other. */
+/* Sums Joseph's samples along a ray that is at position `start` on line 0; each line has n_minor
+ * pixels. */
 template <typename T>
 static __device__ __forceinline__ float along_ray(const T *slice, double start, double per_major,
                                                   int n_major, int n_minor)
@@ -335,7 +336,7 @@ struct parallel_rays {
     {
         return table->beams[index];
     }
-    /* Returns the view with `base` moved to the ray's place on line 0. */
+    /* Returns the view with `base` moved to the ray's position on line 0. */
     __device__ __forceinline__ struct cuda_beam ray_of(const view &view, int64_t detector) const
     {
         struct cuda_beam ray = view;
@@ -344,7 +345,7 @@ struct parallel_rays {
     }
 };
 
-/* These are the rays of a fan, in the same form. */
+/* The rays of a fan, in the same form. */
 struct fan_rays {
     typedef int64_t view;
     struct beam_geometry grid;
@@ -363,7 +364,7 @@ struct fan_rays {
     }
 };
 
-/* grid: any number of blocks. */
+/* The grid may have any number of blocks. */
 template <typename T, class Rays>
 static __global__ void __launch_bounds__(RAY_THREADS)
     project_rays(const T *in, const T *transposed, float *out, Rays rays, int64_t nz, int ny,
@@ -431,8 +432,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     }
 }
 
-/* The slices of a slab that fill the threads of methods with slices side by side. More would make
- * them faster still, but the slabs large. */
+/* Returns how many slices of a slab fill the threads of methods with slices side by side. More
+ * slices would make these still faster, but slabs would be large. */
 static int64_t least_slices(const struct stage_context *context)
 {
     const int32_t method = method_of(context);

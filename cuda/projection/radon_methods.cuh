@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the launchers of the methods of radon that stand in files of their own, with their
- * scratch bytes for n slices. radon.cu has method ray, and joseph.cu method stack of a fan.
+ * These are the launchers of the methods of radon that are in files of their own, and their scratch
+ * bytes for n slices. Method ray is in radon.cu, and method stack of a fan in joseph.cu.
  */
 #ifndef CUDA_PROJECTION_RADON_METHODS_CUH
 #define CUDA_PROJECTION_RADON_METHODS_CUH
@@ -12,15 +12,15 @@ extern "C" {
 #include "stages/projection/radon.h"
 }
 
-/* Float sums run over this many lines, then go into the ray's total: fixed by the image's lines
- * alone. */
+/* Float sums run over this many lines and then go into the ray's total, so that the order depends
+ * only on the image's lines. */
 enum { RADON_LINES = 32 };
 
-/* Method stack of a parallel beam: radon_stack.cu. */
+/* Method stack of a parallel beam, in radon_stack.cu. */
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call);
-/* Methods tensor and tensor-split: radon_tensor.cu. */
+/* Methods tensor and tensor-split, in radon_tensor.cu. */
 size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);

@@ -5,18 +5,18 @@
  * lines, so that one kernel serves all views. (z, y, x) -> (z, view, detector).
  *
  * One warp computes the rays of 4 neighboring detector pixels in one view, one thread 4 of the
- * slices: 16 sums in registers. Everything but pixels and sums is the same in all threads, so that
- * a warp branches as one. In each line the 4 rays lie between pixels 0 and 1, o1 and o1 + 1, o2
- * ..., o3 ... from the first ray's pixel on; rays at most two pixels apart have only 8 patterns of
- * (o1, o2, o3). Each pattern has its own code, in which a pixel shared by two rays is loaded once:
- * about 1.35 loads an interpolation, not 2, with constant offsets and no index arithmetic. Rays
- * farther apart load each their own two pixels. Sums run over rising lines, 32 at a time in
+ * slices: 16 sums in registers. Everything except pixels and sums is the same in all threads, so a
+ * warp never diverges. In each line the 4 rays lie between pixels 0 and 1, o1 and o1 + 1, o2 ...,
+ * o3 ... from the first ray's pixel on; rays at most two pixels apart have only 8 patterns of (o1,
+ * o2, o3). Each pattern has its own code, in which a pixel shared by two rays is loaded once: about
+ * 1.35 loads an interpolation, not 2, with constant offsets and no index arithmetic. Rays that are
+ * farther apart load their own two pixels each. Sums run over rising lines, 32 at a time in
  * registers, then into the ray's total in shared memory.
  *
  * Memory: 4 bytes are written a ray; pixels come from the caches. A block is 8 neighboring views of
  * 4 detector pixels, whose rays pass nearly the same image pixels, so that most loads hit the first
- * cache; blocks run in patches of 16 such runs by 32 (ray_patches.cuh). 32 warps of 64 registers
- * are all that a multiprocessor holds, and the latency of loads is what limits.
+ * cache; blocks run in patches of 16 such runs by 32 (ray_patches.cuh). A multiprocessor holds only
+ * 32 warps of 64 registers, and the latency of loads is the limit.
  */
 #include "cuda/projection/radon_methods.cuh"
 
@@ -27,9 +27,9 @@ enum {
     GROUP = 4, /* detector pixels of a warp */
     BLOCK_VIEWS = 8,
     STACK_THREADS = 32 * BLOCK_VIEWS,
-    STACK_BLOCKS = 4, /* on a multiprocessor */
-    PATCH_RUNS = 16,  /* blocks that run together: side by side, */
-    PATCH_VIEWS = 32  /* and by views */
+    STACK_BLOCKS = 4, /* blocks on a multiprocessor */
+    PATCH_RUNS = 16,  /* blocks that run together: side by side */
+    PATCH_VIEWS = 32  /* blocks that run together: in the direction of views */
 };
 
 template <int V>
@@ -41,7 +41,7 @@ add_sample(struct slice_samples<V> *sum, const struct slice_samples<V> *below,
     ts_cuda_samples_add_two(sum, below, above, 2 - weight, weight - 1);
 }
 
-/* Adds one line to the sums of rays that lie O1, O2 and O3 pixels past the first one's. */
+/* Adds one line to the sums of rays that are O1, O2 and O3 pixels past the first one's. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void add_pattern(const float *at, const uint32_t fractions[GROUP],
                                                    struct slice_samples<V> sums[GROUP])
@@ -57,8 +57,8 @@ static __device__ __forceinline__ void add_pattern(const float *at, const uint32
     add_sample(&sums[3], &pixels[O3], &pixels[O3 + 1], fractions[3]);
 }
 
-/* Adds one line to the sums of rays E to E + 1 pixels apart. `step`, the part past E, decides which
- * rays carry over to the next pixel. */
+/* Adds one line to the sums of rays that are between E and E + 1 pixels apart. `step`, the part
+ * beyond E, decides which rays move on to the next pixel. */
 template <int E, int V>
 static __device__ __forceinline__ void add_line(const float *at, uint32_t fraction, uint32_t step,
                                                 struct slice_samples<V> sums[GROUP])
@@ -88,13 +88,14 @@ static __device__ __forceinline__ void add_line(const float *at, uint32_t fracti
     }
 }
 
-/* A group of rays in work; ray 0 is the one with the lowest position. Registers are few, so that
- * what only rare rays need is worked out again from the view. */
+/* A group of rays in work; ray 0 is the one with the lowest position. Registers are few, so what
+ * only rare rays need is computed again from the view. */
 struct walk {
     const float *line; /* sample 0 of line m in this thread's slices */
-    int64_t at, step;  /* fixed-point position of ray 0 on line m; from line to line */
-    int64_t apart;     /* fixed-point, from ray to ray */
-    int m, stride;     /* floats to the next line */
+    int64_t at, step;  /* position of ray 0 on line m, and its step from line to line; both
+                        * fixed-point */
+    int64_t apart;     /* fixed-point distance from ray to ray */
+    int m, stride;     /* m: number of the line; stride: floats to the next line */
     int n_minor;
 };
 
@@ -105,7 +106,7 @@ static __device__ __forceinline__ double origin(const struct cuda_beam *view, in
            (double)(view->per_detector < 0 ? detector + GROUP - 1 : detector) * view->per_detector;
 }
 
-/* Goes up to line `end` with rays E to E + 1 pixels apart. */
+/* Walks up to line `end` with rays that are between E and E + 1 pixels apart. */
 template <int E, int V>
 static __device__ __forceinline__ void walk_near(struct walk *walk, int end,
                                                  struct slice_samples<V> sums[GROUP])
@@ -134,7 +135,7 @@ static __device__ __forceinline__ void walk_far(struct walk *walk, int end,
         }
 }
 
-/* Sets the walk to the first line that the group meets; returns the line after the last. */
+/* Sets the walk to the first line that the group meets, and returns the line after the last. */
 static __device__ __forceinline__ int begin(struct walk *walk, const struct cuda_beam *view,
                                             int detector, int n_major)
 {
@@ -153,7 +154,7 @@ struct stack_size {
     int n_slices, n_detectors, n_major, n_minor;
     int64_t n_views;
     struct ray_patches patches;
-    bool along_rows, whole; /* whole: sums are written 4 detector pixels at once */
+    bool along_rows, whole; /* whole: the sums of 4 detector pixels are written at once */
 };
 
 /* Writes the totals of one group: GROUP detector pixels in each of the V slices. */
@@ -174,7 +175,7 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
 }
 
 /* The grid is that of ray_patches.cuh, for views of one major axis. FAR: rays may be 2 pixels apart
- * or more; without that a thread needs fewer registers. */
+ * or more; without FAR a thread needs fewer registers. */
 template <int V, bool FAR>
 static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     project_stack(const float *lines, float *out, const struct cuda_beams *table,
@@ -234,8 +235,8 @@ static enum ts_status launch(const struct stage_context *context, const float *l
         });
 }
 
-/* Returns true where no view has rays 2 pixels apart: per_detector is at most this number, reached
- * where the major axis changes. */
+/* Returns true if no view has rays 2 pixels apart: per_detector is at most this number, which it
+ * reaches at the angle at which the major axis changes. */
 static bool all_near(const struct stage_context *context)
 {
     const struct radon_params *params = (const struct radon_params *)context->params;

@@ -4,11 +4,11 @@
  * that cuda/projection/tensor.cuh describes. (z, y, x) -> (z, view, detector).
  *
  * One warp computes 16 rays of 32 QUARTERS slices: 4 neighboring views by 4 neighboring detector
- * pixels. They pass nearly the same pixels of a line, 5 to 8 of them, which are a window; where
- * rays lie farther apart they take several windows. One thread holds 2 rays of 8 QUARTERS slices.
- * It goes through the lines as cuda/projection/tensor.cuh describes, in an order that the geometry
- * alone fixes. A slice with a NaN or an infinity, which weights of 0 would spread over whole
- * windows, is projected again in float, sample by sample.
+ * pixels. They pass nearly the same 5 to 8 pixels of a line, which are one window; if rays are
+ * farther apart they take several windows. One thread holds 2 rays of 8 QUARTERS slices. It goes
+ * through the lines as cuda/projection/tensor.cuh describes, in an order that depends only on the
+ * geometry. A slice with a NaN or an infinity, which weights of 0 would spread over whole windows,
+ * is projected again in float, sample by sample.
  *
  * Memory: 2 bytes (split: 4) of a window's pixel come from the caches for every group of rays,
  * about 1 byte (2) an interpolation; 4 bytes are written a ray. A block is 4 warps whose rays pass
@@ -22,7 +22,7 @@
 
 enum {
     VIEWS = 4,     /* views of a warp */
-    RAYS = 4,      /* rays of a view in it */
+    RAYS = 4,      /* rays of each view in a warp */
     EXPONENT = 14, /* halves are scaled to a largest magnitude of about 2^14 */
     GROUPS = 4,    /* warps of a block */
     PATCH_RUNS = 16,
@@ -31,13 +31,13 @@ enum {
     AGAIN_BLOCKS = 528
 };
 
-/* BLOCKS on a multiprocessor. */
+/* BLOCKS is the number of blocks on a multiprocessor. */
 template <int QUARTERS, bool SPLIT, int BLOCKS_>
 struct shape : tensor_shape<QUARTERS, SPLIT, 32 * GROUPS> {
     enum { BLOCKS = BLOCKS_ };
 };
 
-/* For up to 32 slices, or parts of more. */
+/* For up to 32 slices, or for parts of more. */
 typedef shape<1, false, 4> plain_narrow;
 typedef shape<4, false, 3> plain_wide;
 typedef shape<1, true, 3> split_narrow;
@@ -51,25 +51,26 @@ struct tensor_size {
     bool along_rows;
 };
 
-/* The shared memory of a warp: its views' rays, and the windows in work. */
+/* What a warp has in shared memory: its views' rays, and the windows in work. */
 struct warp_share {
     double base[VIEWS], slope[VIEWS],
-        reach[VIEWS];        /* lowest ray's position on line 0, per line; to the highest */
+        reach[VIEWS];        /* for each view: the lowest ray's position on line 0, its step per
+                              * line, and the distance to the highest ray */
     float4 x[TENSOR_PLACES]; /* position of the lowest ray in the window, for views 0, 2, 1, 3 */
-    uint32_t start[TENSOR_PLACES]; /* as ts_cuda_tensor_start() counts */
+    uint32_t start[TENSOR_PLACES]; /* start of each window, as ts_cuda_tensor_start() counts */
 };
 
-/* 16 rays along the major axis. */
+/* A walk with 16 rays along the major axis. */
 struct walk : tensor_walk {
     enum { SCALED = 0, FOLD_STEPS = 64 };
     struct warp_share *share;
-    float offset[2]; /* from their views' lowest rays to this thread's two */
+    float offset[2]; /* distances of this thread's two rays from their views' lowest rays */
     struct place {
         double at[VIEWS]; /* positions of the views' lowest rays */
     };
 };
 
-/* Finds the views [*first, *end) of a group. All views of a group have their detector pixels in one
+/* Finds the views [*first, *end) of a group. The detector pixels of all its views run in the same
  * direction. */
 static __device__ __forceinline__ void views_of_group(const struct cuda_beams *table,
                                                       bool along_rows, int64_t group,
@@ -83,15 +84,14 @@ static __device__ __forceinline__ void views_of_group(const struct cuda_beams *t
     *end = group < backward ? min(turn, *first + VIEWS) : min(stop, *first + VIEWS);
 }
 
-/* Finds the lines that the group's rays can meet, and where they meet line 0. Places past the last
- * view repeat it. */
+/* Finds the lines that the group's rays can meet, and the rays' positions on line 0. Places past
+ * the last view repeat the last view. */
 static __device__ __forceinline__ void begin_walk(struct walk *walk, const struct cuda_beams *table,
                                                   int64_t first, int64_t end, int detector,
                                                   int n_major)
 {
     struct warp_share *share = walk->share;
-    const double far =
-        1 << 18; /* pixels; a line is far shorter, so that a ray there stays outside */
+    const double far = 1 << 18; /* pixels; lines are far shorter, so a ray there stays outside */
     const int lane = (int)(threadIdx.x % 32);
     int low = n_major, high = 0;
     if (lane < VIEWS) {
@@ -123,12 +123,12 @@ static __device__ __forceinline__ void begin_walk(struct walk *walk, const struc
     __syncwarp();
 }
 
-/* The windows reach from the lowest to the highest of the pixels that the views' rays pass, as far
- * as they are inside the line. */
+/* The windows reach from the lowest to the highest pixel that the views' rays pass, as far as it is
+ * inside the line. */
 static __device__ __forceinline__ int windows_of_line(const struct walk *walk, int m, int *pair,
                                                       struct walk::place *place)
 {
-    const double slack = 1.0 / 1024; /* more than the rounding of positions */
+    const double slack = 1.0 / 1024; /* more than the rounding error of positions */
     const int n_minor = walk->n_minor;
     int low = n_minor, high = -1;
 #pragma unroll
@@ -145,7 +145,7 @@ static __device__ __forceinline__ int windows_of_line(const struct walk *walk, i
 }
 
 /* Positions are counted from each window in double: those of rays far from it may be rounded, those
- * in it are not. */
+ * in it are exact. */
 static __device__ __forceinline__ void write_window(struct walk *walk, int to, uint32_t start,
                                                     int first, const struct walk::place *place)
 {
@@ -254,9 +254,9 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
 
 /* ---- slices with a NaN or an infinity -------------------------------------------------------- */
 
-/* One thread walks along one ray, as method ray does; slices that are all numbers are passed over.
- * Most often all are: few blocks, which ask that of all slices at once. grid: runs of rays (any
- * number). */
+/* One thread walks along one ray, as in method ray; slices of finite values are skipped. Usually
+ * all slices are finite, so there are few blocks, and each checks all slices at once. The grid
+ * counts runs of rays (any number). */
 static __global__ void __launch_bounds__(AGAIN_THREADS)
     project_again(const float *in, const uint32_t *maxima, float *out,
                   const struct cuda_beams *table, int64_t n_slices, int ny, int nx, int n_detectors)
@@ -315,7 +315,7 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *l
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const size_t shared = (size_t)S::TILES * S::THREADS * sizeof(float4) +
                           S::THREADS / 32 * sizeof(struct warp_share);
-    /* Each direction of detector pixels may leave its last group short. */
+    /* Each of the two directions of detector pixels may leave its last group incomplete. */
     const int64_t runs = ts_cuda_parts(size.n_detectors, RAYS),
                   groups = ts_cuda_parts(size.n_views, VIEWS) + 1;
     const enum ts_status status = ts_cuda_shared(context, (const void *)project_tensor<S>, shared);

@@ -2,9 +2,10 @@
  *
  * This orders the blocks of projectors. A block computes a run of neighboring detector pixels in a
  * group of neighboring views; blocks that run at once should pass nearly the same image pixels, so
- * that these come from the caches. So blocks are numbered patch after patch: a patch is some runs
- * side by side by PATCH_GROUPS groups of views, and patches rise by runs, then by groups. When
- * blocks were numbered along the whole detector, every other pixel came from device memory.
+ * that these come from the caches. So blocks are numbered patch after patch: a patch has some runs
+ * side by side times PATCH_GROUPS groups of views; the number of a patch rises first with runs,
+ * then with groups. When blocks were numbered along the whole detector, every other pixel came from
+ * device memory.
  */
 #ifndef CUDA_PROJECTION_RAY_PATCHES_CUH
 #define CUDA_PROJECTION_RAY_PATCHES_CUH
@@ -12,12 +13,13 @@
 #include "cuda/device/launch.cuh"
 
 struct ray_patches {
-    int64_t first;          /* patch of this launch */
-    int n_runs, patch_runs; /* runs of detector pixels side by side in all, and in a patch */
+    int64_t first;          /* first patch of this launch */
+    int n_runs, patch_runs; /* runs of detector pixels side by side: of the detector, and of a
+                             * patch */
 };
 
-/* Returns this block's group of views, and its run of detector pixels in *run. Either may lie
- * behind the last. */
+/* Returns this block's group of views, and sets *run to its run of detector pixels. Either may be
+ * past the last. */
 template <int PATCH_GROUPS>
 static __device__ __forceinline__ int64_t ts_cuda_patch_place(const struct ray_patches *patches,
                                                               int *run)
@@ -30,7 +32,7 @@ static __device__ __forceinline__ int64_t ts_cuda_patch_place(const struct ray_p
     return patch / across * PATCH_GROUPS + in_patch / patches->patch_runs;
 }
 
-/* Calls launch(blocks) for all patches, as many at once as a grid may have. */
+/* Calls launch(blocks) for all patches, with as many at once as a grid may have. */
 template <class Launch>
 static enum ts_status ts_cuda_patches_run(struct ray_patches *patches, int64_t n_runs,
                                           int most_runs, int64_t n_groups, int patch_groups,

@@ -2,9 +2,9 @@
  *
  * rebin on a CUDA device: one thread computes one sample of the parallel sinogram in all slices. It
  * reads the taps from the table of stages/projection/rebin.c once, 64 bytes a sample; then for each
- * slice up to 32 bytes are read, from the caches but for about one in eight, and 4 written. Blocks
- * are 128 neighboring detector pixels, whose taps lie side by side; a second axis of the grid
- * divides the slices where samples are few.
+ * slice up to 32 bytes are read, seven of eight from the caches, and 4 written. Blocks are 128
+ * neighboring detector pixels, whose taps are side by side; a second axis of the grid divides the
+ * slices if samples are few.
  */
 #include "cuda/device/launch.cuh"
 

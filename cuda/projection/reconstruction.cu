@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This filters, then backprojects by the method chosen, and has method `pixel` of a parallel beam.
- * (z, view, detector)
- * -> (z, y, x).
+ * This filters and backprojects by the method chosen, and has the method `pixel` for a parallel
+ * beam. (z, view, detector) -> (z, y, x).
  *
  * pixel: one thread goes through all views for one pixel of one slice, two loads and two products
- * each (more for rays closer than a pixel). 32 views from 0 are summed, and then these sums in
- * rising order. Memory: 8 bytes a view and pixel, from the first cache but for about one in ten; 4
- * bytes are written a pixel. Blocks are 32 x 8 pixels: the detector pixels that they see lie close
- * together.
+ * each (more for rays closer than a pixel). Views are summed 32 at a time from view 0, then these
+ * sums in rising order. Memory: 8 bytes a view and pixel, nine of ten from the first cache; 4 bytes
+ * are written a pixel. Blocks are 32 x 8 pixels, because their rays meet neighboring detector
+ * pixels.
  */
 #include "cuda/projection/reconstruction.cuh"
 
@@ -21,16 +20,16 @@ enum {
     PIXEL_COLUMNS = 32,
     PIXEL_ROWS = 8,
     PIXEL_VIEWS = 32,
-    RARE_PARTS =
-        256 /* rows are cut into so many parts where few slices have work: idle blocks cost time */
+    RARE_PARTS = 256 /* rows are cut into so many parts if few slices have work, because idle blocks
+                      * take time */
 };
 
 /* ---- constants and scratch ------------------------------------------------------------------- */
 
 STAGE_PARAMS_OF(reconstruction_params)
 
-/* Constants are the response of the filter, then the views; behind them, on the host alone, is the
- * scratch in which they are worked out. */
+/* Constants are the response of the filter, then the views; behind them, only on the host, is the
+ * scratch in which they are computed. */
 static size_t response_bytes(const struct stage_context *context)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
@@ -77,14 +76,14 @@ static bool is_tensor(const struct stage_context *context)
            params_of(context)->method == BACK_METHOD_TENSOR_SPLIT;
 }
 
-/* Returns true where Joseph's weights are summed for many slices at once. */
+/* Returns true if Joseph's weights are summed for many slices at once. */
 static bool is_side_by_side(const struct stage_context *context)
 {
     return params_of(context)->method != BACK_METHOD_PIXEL;
 }
 
-/* Rows are written anew where they are filtered or weighed, and where they are not float and the
- * method reads floats. */
+/* Returns true if rows are copied: they are if they are filtered or weighed, or if they are not
+ * float and the method reads floats. */
 static bool makes_rows(const struct stage_context *context)
 {
     return params_of(context)->filter != ROW_FILTER_NONE || ts_image_is_fan(&context->in) ||
@@ -98,7 +97,7 @@ static size_t rows_bytes(const struct stage_context *context, int64_t n)
                : 0;
 }
 
-/* Scratch is the rows, then what one step after the other needs. */
+/* Scratch is the rows, then what each step needs in turn. */
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
@@ -114,8 +113,8 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
     return rows_bytes(context, n) + (a > b ? a : b);
 }
 
-/* Methods with slices side by side get whole groups: sums take longer than the transfers that
- * shorter slabs would hide. */
+/* Methods with slices side by side get whole groups of slices: their sums take longer than the
+ * transfers that shorter slabs would hide. */
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context)
 {
     return is_tensor(context) || params_of(context)->method == BACK_METHOD_STACK ? 128 : 1;
@@ -135,7 +134,7 @@ static __device__ __forceinline__ float sample(const float *row, int64_t at, int
     return at >= 0 && at < n_detectors ? __ldg(row + at) : 0;
 }
 
-/* Returns true where any slice holds a NaN or an infinity; the whole block asks. */
+/* Returns true if any slice has a NaN or an infinity. The whole block calls it. */
 static __device__ __forceinline__ bool any_no_number(const uint32_t *maxima, int64_t nz)
 {
     int any = 0;
@@ -145,8 +144,8 @@ static __device__ __forceinline__ bool any_no_number(const uint32_t *maxima, int
     return __syncthreads_or(any);
 }
 
-/* grid: parts of a row; parts of the rows of all slices (any number). maxima: only slices that hold
- * a NaN or an infinity, by their largest magnitudes; NULL: all. */
+/* The grid counts parts of a row, and parts of the rows of all slices (any number). `maxima` are
+ * the largest magnitudes: only slices that have a NaN or an infinity are done; NULL: all are. */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     pixels(const float *sinogram, float *out, const struct cuda_back_views *table, int64_t nz,
            int n_rows, int n_columns, int n_detectors, const uint32_t *maxima, const int32_t *halt)
@@ -204,7 +203,7 @@ static enum ts_status by_rays(const struct stage_context *context, const struct 
     return ts_cuda_joseph_back(context, &scan, in, out, is_side_by_side(context), call);
 }
 
-/* Reconstructs a fan: weights, the filter in place, backprojection. */
+/* Reconstructs a fan: weights, filter in place, backprojection. */
 static enum ts_status fan(const struct stage_context *context, const struct ts_image *in,
                           struct ts_image *out, const struct row_filter *filter,
                           const struct cuda_call *call)
@@ -247,12 +246,13 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context,
         sinogram.dtype = TS_F32;
     }
     if (is_tensor(context)) {
-        /* The stage's reduction has found the rows that it was given to be numbers, and their
-         * maxima. */
+        /* If the rows are the stage's input, its reduction has already checked that they are
+         * finite, and found their maxima. */
         const void *known = sinogram.data == in->data && in->dtype == TS_F32 ? call->result : NULL;
         const enum ts_status status =
             ts_cuda_back_tensor(context, &sinogram, known, out, table, step, call->stream);
-        /* Weights of 0 would spread a NaN over whole windows. */
+        /* Weights of 0 would spread a NaN over whole windows, so method pixel does the slices that
+         * have one. */
         return status == TS_OK && sinogram.dtype == TS_F32 && !known
                    ? pixel(context, &sinogram, out, table, (const uint32_t *)(const void *)step,
                            call->stream)

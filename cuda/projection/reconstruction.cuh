@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The functions of struct stage_cuda that the stages of stages/projection/reconstruction.h share.
- * Where call->result is given it is that of stages/values/finite_values.h, of the input.
+ * call->result, if given, is the result of stages/values/finite_values.h for the input.
  */
 #ifndef CUDA_PROJECTION_RECONSTRUCTION_CUH
 #define CUDA_PROJECTION_RECONSTRUCTION_CUH

@@ -21,8 +21,8 @@ size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context,
                : ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double);
 }
 
-/* Writes the response, worked out in double, as floats in its place, divided by the length, which
- * the transforms do not do. */
+/* Writes the response, computed in double, as floats over itself, divided by the length, because
+ * the transforms do not divide. */
 static void round_response(const struct row_filter *filter, void *host)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
@@ -47,7 +47,7 @@ void ts_cuda_row_filter_constants(const struct stage_context *context,
         round_response(filter, host);
 }
 
-/* Returns the rows of one call: about BATCH_BYTES of them, those of 8 slices at most, whatever the
+/* Returns the rows of one call: about BATCH_BYTES of them, at most those of 8 slices, whatever the
  * slab. */
 static int64_t batch_rows(const struct stage_context *context, int64_t padded)
 {
@@ -87,8 +87,8 @@ size_t ts_cuda_row_filter_scratch(const struct stage_context *context,
                      (size_t)(batch_rows(context, padded) * (padded / 2 + 1)) * sizeof(float2);
 }
 
-/* A block moves row after row; its threads are neighbors in the row. Rows past n_rows, and samples
- * past each row's n, are 0. */
+/* Pads rows. A block moves one row after the other; its threads are neighbors in the row. Rows past
+ * n_rows, and samples past the n of each row, become 0. */
 template <typename T>
 static __global__ void __launch_bounds__(FILTER_THREADS)
     pad_rows(const T *in, int64_t n_rows, int n, int padded, int64_t batch, float *out)

@@ -33,7 +33,7 @@
  * The kernel of row_filter_fused.cu for rows of more than 2,048 samples: each warp computes a
  * branch of 1,024 frequencies, and the warps of a row add up their branches. */
 
-/* Makes a branch's samples out of those of the row, which lie in the shared memory of N warps. */
+/* Makes a branch's samples from those of the row, which are in the shared memory of N warps. */
 template <int N>
 static __device__ __forceinline__ void mix(const struct fused_rows *rows, const float *segments,
                                            int branch, int lane, float2 *x)
@@ -55,7 +55,8 @@ static __device__ __forceinline__ void mix(const struct fused_rows *rows, const 
     }
 }
 
-/* Adds up the branches: samples lane + 32 i + 1024 q of the row, for a share of i. */
+/* Adds up the branches for the samples lane + 32 i + 1024 q of the row, for this warp's share of
+ * i. */
 template <int N>
 static __device__ __forceinline__ void join(const struct fused_rows *rows, const float2 *branches,
                                             int64_t row, int branch, int lane)
@@ -90,8 +91,8 @@ static __host__ __device__ constexpr int branch_threads(int n)
     return 32 * (n > FUSED_WARPS ? n : FUSED_WARPS);
 }
 
-/* Each warp computes a branch, N warps a row. Every warp of the block takes as many turns, because
- * they wait for each other; rows past the last one are that one again. */
+/* Each warp computes a branch, and N warps do a row. All warps of the block take the same number of
+ * turns, because they wait for each other; rows past the last one repeat it. */
 template <int N>
 static __global__ void __launch_bounds__(branch_threads(N),
                                          32 * FUSED_WARPS * FUSED_BLOCKS / branch_threads(N))
@@ -145,12 +146,12 @@ static __global__ void __launch_bounds__(branch_threads(N),
 
 /* ---- row filter rows ---------------------------------------------------------------------------
  *
- * These are the kernels of row_filter_fused.cu for rows that one warp filters alone. Rows of up to
+ * These are the kernels of row_filter_fused.cu for rows that a single warp filters. Rows of up to
  * 1,024 samples take 32 samples a thread, for one or more rows; rows of up to 2,048 take 64 a
  * thread, in two halves. Longer rows need several warps. */
 
-/* Loads the samples of 32 / R rows, R a thread of each. Rows past the last one are that one
- * again. */
+/* Loads the samples of 32 / R rows; a thread loads R of each row. Rows past the last one repeat
+ * it. */
 template <int R>
 static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows, int64_t first,
                                                   int lane, uint32_t bits[32])
@@ -163,8 +164,8 @@ static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows,
     }
 }
 
-/* grid: any number of blocks. A warp filters 32 / R rows at a time, while the next ones are
- * loaded. */
+/* A warp filters 32 / R rows at a time, while the next ones are loaded. The grid may have any
+ * number of blocks. */
 template <int R>
 static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS)
     filter_rows(struct fused_rows rows)
@@ -211,8 +212,8 @@ static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS)
     }
 }
 
-/* Replace 32 pairs of the thread by a + w b and a - w b, where the thread's frequency decides w;
- * and by a + b and (a - b) / w on the way back. */
+/* The first replaces 32 pairs of the thread by a + w b and a - w b, where w depends on the thread's
+ * frequency. The second does the reverse: a + b and (a - b) / w. */
 static __device__ __forceinline__ void join_halves(float4 *a, float4 *b, float2 w)
 {
 #pragma unroll 4
@@ -247,9 +248,9 @@ static __device__ __forceinline__ void fetch_half(const struct fused_rows *rows,
                       rows->n - first, bits);
 }
 
-/* Rows of up to 2,048 samples, 64 a thread: the even ones and the odd ones (thread + 32 (2 i +
- * half)) one after the other, and so the frequencies k and k + 32 that come of both. Both go
- * through loops, because code for each would not stay in the instruction cache. */
+/* Filters rows of up to 2,048 samples, 64 for each thread: first the even samples, then the odd
+ * ones (thread + 32 (2 i + half)), from which the frequencies k and k + 32 follow. Both halves go
+ * through loops, because code for each would not fit the instruction cache. */
 static __global__ void __launch_bounds__(32 * HALVES_WARPS,
                                          FUSED_WARPS *FUSED_BLOCKS / HALVES_WARPS)
     filter_halves(struct fused_rows rows)
@@ -342,7 +343,7 @@ static int tables_count(struct fused_shape shape)
     return shape.radix == 64 ? 2 : shape.branches;
 }
 
-/* Behind the tables stand the factors that make branches of samples, and samples of branches. */
+/* Behind the tables are the factors that make branches from samples, and samples from branches. */
 static size_t mixing_count(struct fused_shape shape)
 {
     return shape.branches == 1 ? 0 : (size_t)(shape.branches * shape.branches * 32);
@@ -368,7 +369,7 @@ static float2 turn_of(double turns)
     return make_float2((float)cos(angle), (float)sin(angle));
 }
 
-/* Fills the tables of one thread, whose frequencies are branches * l + branch with l = k + radix *
+/* Fills the table of one thread, whose frequencies are branches * l + branch with l = k + radix *
  * k2. */
 static void fill_lane(struct fused_tables *tables, struct fused_shape shape, int branch, int k,
                       int lane, const double *response)

@@ -23,8 +23,8 @@
  * one w for all of them, so that a shift which differs from thread to thread costs no more than
  * one that is known to the compiler. */
 
-/* Returns cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left
- * to its optimizer. */
+/* Returns cos(2 pi i / 256). Call it only for constants: nvcc takes most of its time if this is
+ * left to its optimizer. */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
     constexpr float quarter[65] = {
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float 
     *b = make_float2(__fmaf_rn(2.0F, p.x, -re), __fmaf_rn(2.0F, p.y, -im));
 }
 
-/* Does the same with w = exp(2 pi i K / 256), in fewer operations where w is a power of i. */
+/* Does the same with w = exp(2 pi i K / 256), in fewer operations if w is a power of i. */
 template <int K> static __device__ __forceinline__ void row_fft_butterfly(float2 *a, float2 *b)
 {
     const float2 p = *a, q = *b;
@@ -96,14 +96,14 @@ static __host__ __device__ constexpr int row_fft_reversed(int i, int n)
     return result;
 }
 
-/* Every butterfly of the last step of N samples, with the index as a constant. */
+/* Does every butterfly of the last step of N samples, with the index as a constant. */
 template <int N, int SIGN, int... I>
 static __device__ __forceinline__ void row_fft_step(float2 *x, std::integer_sequence<int, I...>)
 {
     (row_fft_butterfly<SIGN * I *(256 / N)>(&x[I], &x[I + N / 2]), ...);
 }
 
-/* Plain: x in bit-reversed order to natural order. SIGN -1 is forward. */
+/* Plain transform of x, from bit-reversed to natural order. SIGN -1 is forward. */
 template <int N, int SIGN> static __device__ __forceinline__ void row_fft_steps(float2 *x)
 {
     if constexpr (N > 1) {
@@ -113,8 +113,8 @@ template <int N, int SIGN> static __device__ __forceinline__ void row_fft_steps(
     }
 }
 
-/* Shifted by -1/4 when called with LEVEL and NODE 0, natural order to bit-reversed order. At level
- * l the w of node c is exp(-2 pi i (c - 1/4) / 2^(l + 1)). */
+/* Transform shifted by -1/4 if it is called with LEVEL and NODE 0, from natural to bit-reversed
+ * order. At level l the w of node c is exp(-2 pi i (c - 1/4) / 2^(l + 1)). */
 template <int N, int LEVEL, int NODE>
 static __device__ __forceinline__ void row_fft_quarter(float2 *x)
 {
@@ -142,7 +142,7 @@ static __device__ __forceinline__ void row_fft_quarter_real(const float *in, flo
     row_fft_quarter<N / 2, 1, 1>(x + N / 2);
 }
 
-/* Its last step, with the index as a constant. */
+/* Does the last step of the inverse, with the index as a constant. */
 template <int N, int... I>
 static __device__ __forceinline__ void row_fft_quarter_last(const float2 *x, float *out,
                                                             std::integer_sequence<int, I...>)
@@ -152,7 +152,7 @@ static __device__ __forceinline__ void row_fft_quarter_last(const float2 *x, flo
      ...);
 }
 
-/* The real parts of its inverse, for x in bit-reversed order. Spoils x. */
+/* Writes the real parts of the inverse, for x in bit-reversed order, and overwrites x. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_back(float2 *x, float *out)
 {
     row_fft_steps<N / 2, 1>(x);
@@ -160,9 +160,9 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_back(flo
     row_fft_quarter_last<N>(x, out, std::make_integer_sequence<int, N>());
 }
 
-/* Shifted as the thread's 16 rotations state, 32 samples in natural order to bit-reversed order,
- * from LEVEL 0 on: at level l the w of node c is exp(-2 pi i (shift + c) / 2^(l + 1)). A turn
- * serves two nodes, the second one times -i. */
+/* Shifted transform of 32 samples, from natural to bit-reversed order, starting at LEVEL 0; the
+ * thread's 16 rotations give the shift. At level l the w of node c is exp(-2 pi i (shift + c) /
+ * 2^(l + 1)). A rotation serves two nodes, the second one times -i. */
 template <int LEVEL>
 static __device__ __forceinline__ void row_fft_shifted(float2 *x, const float4 *turns)
 {
@@ -182,7 +182,7 @@ static __device__ __forceinline__ void row_fft_shifted(float2 *x, const float4 *
     }
 }
 
-/* Plain, natural order to natural order: the reordering is of registers alone. */
+/* Plain transform from natural to natural order: reordering only renames registers. */
 template <int N, int SIGN> static __device__ __forceinline__ void row_fft(float2 *x)
 {
     float2 y[N];
@@ -197,10 +197,10 @@ template <int N, int SIGN> static __device__ __forceinline__ void row_fft(float2
 
 enum {
     FUSED_WARPS = 4,  /* least warps of a block */
-    HALVES_WARPS = 2, /* warps of a block where each has twice FUSED_BYTES */
+    HALVES_WARPS = 2, /* warps of a block in which each has twice FUSED_BYTES */
     FUSED_BLOCKS = 3, /* blocks of FUSED_WARPS warps on a multiprocessor */
-    FUSED_PITCH =
-        34, /* between rows of 32 samples in shared memory: pairs lie on 16 bytes, in all banks */
+    FUSED_PITCH = 34, /* distance of rows of 32 samples in shared memory: pairs are aligned to 16
+                       * bytes and use all banks */
     /* shared memory of a warp */
     FUSED_BYTES = 32 * FUSED_PITCH * sizeof(float2),
     BRANCH_SAMPLES = 1024,
@@ -208,7 +208,7 @@ enum {
 };
 
 /* For each of 32 threads: 16 rotations of the shifted transform, 32 factors of frequencies, 32
- * rotations on the way back. There is one table for each branch, or for each half of a thread's 64
+ * rotations for the way back. There is one table for each branch, or for each half of a thread's 64
  * frequencies. */
 struct fused_tables {
     float4 turns[8][32], factors[8][32], back[16][32];
@@ -220,12 +220,12 @@ struct fused_rows {
     const struct fused_tables *tables;
     const float2 *mixing, *mixing_back;
     int64_t n_rows;
-    int n, bytes; /* bytes: of a sample */
+    int n, bytes; /* bytes: size of a sample */
     enum ts_dtype dtype;
 };
 
-/* Loads the bits of samples at + STEP i, i < N. Those from n on are 0; the first SURE of them lie
- * before it. */
+/* Loads the bits of samples at + STEP i for i < N. Samples from n on are 0; the first SURE of them
+ * are known to be before n. */
 template <typename T, int N, int STEP, int SURE>
 static __device__ __forceinline__ void fetch_words(const struct fused_rows *rows, int64_t at, int n,
                                                    uint32_t *bits)
@@ -270,7 +270,8 @@ static __device__ __forceinline__ void convert(enum ts_dtype dtype, const uint32
 #undef CONVERT
 }
 
-/* Filters 32 samples of 32 / R transforms a thread, which lie in `exchange` by thread. */
+/* Filters 32 samples a thread, of 32 / R transforms; the samples are in `exchange`, sorted by
+ * thread. */
 static __device__ __forceinline__ void filter_turned(const struct fused_tables *tables, int lane,
                                                      float2 *exchange, float2 *x)
 {

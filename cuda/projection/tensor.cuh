@@ -61,12 +61,12 @@ template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
         PLANES = SPLIT_ ? 2 : 1,
         THREADS = THREADS_,
         TILES = QUARTERS_ * 4,      /* tiles of 8 slices */
-        LOADS = QUARTERS_ * PLANES, /* loads of a window */
-        EACH = 4 / PLANES,          /* slices of a thread's load */
+        LOADS = QUARTERS_ * PLANES, /* loads for a window */
+        EACH = 4 / PLANES,          /* slices in a thread's load */
     };
 };
 
-/* c += a b of 8 samples. */
+/* Computes c += a b for 8 samples. */
 static __device__ __forceinline__ void ts_cuda_tensor_product(float c[4], uint32_t a0, uint32_t a1,
                                                               uint32_t b)
 {
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void ts_cuda_tensor_product(float c[4], uint32
 #endif
 }
 
-/* c += a (b0 + b1) of 8 samples. */
+/* Computes c += a (b0 + b1) for 8 samples. */
 static __device__ __forceinline__ void
 ts_cuda_tensor_product_both(float c[4], uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1)
 {
@@ -90,7 +90,7 @@ ts_cuda_tensor_product_both(float c[4], uint32_t a0, uint32_t a1, uint32_t b0, u
 #endif
 }
 
-/* Returns two numbers as halves, negative ones as 0. */
+/* Returns two numbers as halves; negative ones become 0. */
 static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float high)
 {
     uint32_t pair = 0;
@@ -100,28 +100,29 @@ static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float 
     return pair;
 }
 
-/* The places of this thread's two sums in a window, counted from its first sample on. */
+/* The places of this thread's two sums in a window, counted from the window's first sample. */
 struct tensor_window {
-    float x[2]; /* sums lane / 4 and lane / 4 + 8 */
-    float unit; /* SCALED: from one sample to the next, in the unit of x */
+    float x[2]; /* those of sums lane / 4 and lane / 4 + 8 */
+    float unit; /* with SCALED: distance of neighboring samples, in the unit of x */
 };
 
-/* Returns where a window starts, as one number: 16-byte places from the image's first block on,
- * which are a multiple of 32 from block to block (`apart`), plus the pair in its block. */
+/* Returns the start of a window as one number: 16-byte places from the image's first block, which
+ * are a multiple of 32 from block to block (`apart`), plus the number of the pair in its block. */
 static __device__ __forceinline__ uint32_t ts_cuda_tensor_start(uint32_t block, int pair, int apart)
 {
     return (block + (uint32_t)pair / 4) * (uint32_t)apart + (uint32_t)pair % 4;
 }
 
-/* Returns this thread's samples of that window. lines: the thread's part of the first block. */
+/* Returns the address of this thread's samples of that window. `lines` is the thread's part of the
+ * first block. */
 static __device__ __forceinline__ const uint4 *ts_cuda_tensor_from(const uint4 *lines,
                                                                    uint32_t start, int apart)
 {
-    const uint32_t own = start + threadIdx.x % 4; /* from 4 on: in the next block */
+    const uint32_t own = start + threadIdx.x % 4; /* 4 or more: in the next block */
     return lines + (own % 8 < 4 ? own : own + (uint32_t)apart - 4);
 }
 
-/* Returns the thread's part of the first block. The warp's slices start at slice_first. */
+/* Returns the thread's part of the first block; slice_first is the first of the warp's slices. */
 template <class S>
 static __device__ __forceinline__ const uint4 *ts_cuda_tensor_part(const uint4 *lines,
                                                                    int slice_first)
@@ -135,16 +136,16 @@ static __device__ __forceinline__ float ts_cuda_tensor_first()
     return (float)(threadIdx.x % 4 * 2);
 }
 
-/* Returns x - first, without SPLIT rounded to 2^-11. */
+/* Returns x - first; without SPLIT it is rounded to 2^-11. */
 template <bool SPLIT>
 static __device__ __forceinline__ float ts_cuda_tensor_position(float x, float first)
 {
-    const float ones = 3 << 11; /* of floats there, 2^-11 is the last place */
+    const float ones = 3 << 11; /* for floats of this size, 2^-11 is the last place */
     return SPLIT ? x - first : x + ones - (ones + first);
 }
 
-/* Loads in its place between the products, which are volatile as well. The path for constant data
- * would not do: its loads pass barriers. */
+/* Loads at exactly this place between the products, because both are volatile. The path for
+ * constant data does not work here: its loads may move across barriers. */
 static __device__ __forceinline__ uint4 ts_cuda_tensor_fetch(const uint4 *from)
 {
     uint4 at;
@@ -171,9 +172,10 @@ struct tensor_weights {
     uint32_t high[2], low[2];
 };
 
-/* Finds the weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where
- * positive. low: what halves leave of them. SCALED: samples are not 1 but window->unit apart, and x
- * is not rounded yet; without SPLIT both distances are, so that each weight is exact. */
+/* Finds the weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| if they
+ * are positive. `low` is what halves cannot hold of them. SCALED: samples are window->unit apart
+ * instead of 1, and x is not rounded yet; without SPLIT both distances are rounded, so that each
+ * weight is exact. */
 template <class S, bool SCALED>
 static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weights *to,
                                                             const struct tensor_window *window)
@@ -184,7 +186,7 @@ static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weight
         const float first = 1 - fabsf(SCALED ? ts_cuda_tensor_position<S::SPLIT>(x, 0) : x),
                     second = 1 - fabsf(SCALED ? ts_cuda_tensor_position<S::SPLIT>(next, 0) : next);
         to->high[i] = ts_cuda_tensor_pack(first, second);
-        if (S::SPLIT) { /* a low half may be negative: two at once would lose it */
+        if (S::SPLIT) { /* a low half may be negative, which packing two at once would lose */
             const float2 rounded = __half22float2(*(const __half2 *)&to->high[i]);
             const __half2 rest =
                 __floats2half2_rn(fmaxf(first, 0) - rounded.x, fmaxf(second, 0) - rounded.y);
@@ -193,8 +195,8 @@ static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weight
     }
 }
 
-/* Adds a window's samples times its weights. The registers of what is multiplied take the samples
- * at `next`. */
+/* Adds a window's samples times its weights. The registers of the samples are reused for the
+ * samples at `next`. */
 template <class S>
 static __device__ __forceinline__ void
 ts_cuda_tensor_multiply(struct tensor_samples<S> *samples, const struct tensor_weights *weights,
@@ -219,7 +221,7 @@ ts_cuda_tensor_multiply(struct tensor_samples<S> *samples, const struct tensor_w
     }
 }
 
-/* Adds the sums to the thread's totals and clears them. */
+/* Adds the sums to the thread's totals, and clears the sums. */
 template <class S>
 static __device__ __forceinline__ void ts_cuda_tensor_fold(float4 *totals, float sums[S::TILES][4])
 {
@@ -232,15 +234,15 @@ static __device__ __forceinline__ void ts_cuda_tensor_fold(float4 *totals, float
     }
 }
 
-/* Returns of a thread's totals of one tile that of row lane / 4 + 8 `half` and of the first or
- * second of two slices, */
+/* Returns, from a thread's totals of one tile, that of row lane / 4 + 8 `half` and of the first or
+ * second of two slices. */
 static __device__ __forceinline__ float ts_cuda_tensor_total(const float4 &totals, int half,
                                                              int second)
 {
     return half == 0 ? (second ? totals.y : totals.x) : (second ? totals.w : totals.z);
 }
 
-/* which is this one of the warp's slices. */
+/* Returns which of the warp's slices that is. */
 template <class S> static __device__ __forceinline__ int ts_cuda_tensor_slice(int tile, int second)
 {
     return tile / S::EACH * 8 * S::EACH + ((int)threadIdx.x % 4 * 2 + second) * S::EACH +
@@ -257,8 +259,8 @@ struct tensor_line {
     float factor;
 };
 
-/* Rounds a value to 11 significant bits: the bits below carry when 13 bits of a hash are added to
- * them. The hash is of the place and of the bits that stay, because with the place alone all slices
+/* Rounds a value to 11 significant bits: 13 bits of a hash are added to the bits below, which may
+ * carry. The hash depends on the place and on the bits that stay; with the place alone, all slices
  * would be rounded alike. */
 static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int row, int column)
 {
@@ -269,10 +271,11 @@ static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int ro
     return __uint_as_float((bits + (hash >> 19)) & ~0x1FFFu);
 }
 
-/* One thread writes four pairs through a tile of 8 rows x 32 columns x 8 slices, of which every 8
- * samples of a line are one block. grid: tiles of a row, slices by 8, tiles of rows (any number).
- * Slices that hold a NaN or an infinity become 0; the largest magnitude of the others comes to
- * 2^exponent. made: what each line is made of, for lines that are rows; NULL: line i of row i. */
+/* One thread writes four pairs through a tile of 8 rows x 32 columns x 8 slices, in which every 8
+ * samples of a line are one block. The grid counts tiles of a row, slices by 8, and tiles of rows
+ * (any number). Slices that hold a NaN or an infinity become 0; the others are scaled to a largest
+ * magnitude of about 2^exponent. `made` has the row and factor of each line, if lines are rows;
+ * NULL: line i is row i. */
 template <typename T, bool SPLIT>
 static __global__ void __launch_bounds__(TENSOR_THREADS)
     to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *maxima,
@@ -304,7 +307,7 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
         if (made && there)
             line = made[own];
         const T *from = in + ((int64_t)slice_first * ny + line.row) * nx + x;
-        T values[TENSOR_SLICES]; /* all on their way at once */
+        T values[TENSOR_SLICES]; /* all loads are in flight at once */
 #pragma unroll
         for (int slice = 0; slice < TENSOR_SLICES; slice++)
             values[slice] = there && slice_first + slice < n ? from[slice * apart] : (T)0;
@@ -314,16 +317,16 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
             float value = (float)values[slice] * scale.x * scale.y * line.factor;
             if (!SPLIT)
                 value = ts_cuda_tensor_round(value, own, x);
-            if (scale.x == 0) /* also what is no number */
+            if (scale.x == 0) /* zero also for slices that are not finite */
                 value = 0;
             tile[slice][t / TENSOR_TILE][t % TENSOR_TILE] = value;
         }
         __syncthreads();
-        /* 32 threads: 8 slices by 4 pairs, as they follow in memory. */
+        /* 32 threads do 8 slices by 4 pairs, in the order of memory. */
         const int each = SPLIT ? 2 : 4, slice = t % each + t % 32 / (4 * each) * each,
                   pair = t / each % 4;
         for (int k = t / 32; k < TENSOR_TILE; k += TENSOR_THREADS / 32) {
-            /* Along rows: 4 blocks of each of 8 lines; along columns: 1 block of each of 32
+            /* Along rows they do 4 blocks of each of 8 lines; along columns 1 block of each of 32
              * lines. */
             const int row = along_rows ? k / 4 : 2 * pair,
                       i = along_rows ? k % 4 * TENSOR_WINDOW + 2 * pair : k;
@@ -351,7 +354,7 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
 /* ---- launching ------------------------------------------------------------------------------- */
 
 /* Converts slices [z, z + n) of an image, whose largest magnitudes are maxima[0 .. n). The width is
- * a multiple of 8, at least n. */
+ * a multiple of 8, and at least n. */
 static inline enum ts_status
 ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image *in, int64_t z,
                       int64_t n, bool along_rows, int width, bool split, const uint32_t *maxima,
@@ -400,23 +403,25 @@ ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image
  *     float read_unit(walk, from)                      so many from one sample to the next */
 
 enum {
-    TENSOR_ROUND = 4,  /* windows whose samples are on their way */
-    TENSOR_STEPS = 64, /* that a warp knows of at once */
+    TENSOR_ROUND = 4,  /* windows whose samples are being loaded */
+    TENSOR_STEPS = 64, /* most windows that a warp keeps at once */
     TENSOR_SPLIT_STEPS = 16,
-    TENSOR_PLACES = TENSOR_STEPS + 2 * TENSOR_ROUND, /* with empty ones behind them */
+    TENSOR_PLACES = TENSOR_STEPS + 2 * TENSOR_ROUND, /* places for these, and for empty windows
+                                                      * behind them */
 };
 
 struct tensor_walk {
     const uint4 *lines; /* this thread's part of line 0 */
-    int apart;          /* from block to block of a line */
+    int apart;          /* distance of neighboring blocks of a line */
     int n_minor;        /* samples of a line */
-    int line, end;      /* next one to look at; that after the last */
-    int skip;           /* windows of it that were in the last steps */
-    int step, steps;    /* next window to multiply; windows written down */
+    int line, end;      /* next line to look at; the line after the last */
+    int skip;           /* windows of that line that are done already */
+    int step, steps;    /* next window to multiply; number of windows that are written down */
 };
 
-/* The windows of samples low .. high of a line of n_minor, -1 <= low <= high <= n_minor: how many,
- * and the first one's pair. They start at a whole block where that takes no more of them. */
+/* Returns how many windows the samples low .. high of a line of n_minor take (-1 <= low <= high <=
+ * n_minor), and sets *pair to the first pair of the first window. Windows start at a whole block if
+ * that takes no more of them. */
 static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, int *pair)
 {
     const int from = low + TENSOR_LEFT, to = high + TENSOR_LEFT;
@@ -426,9 +431,9 @@ static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, i
     return count;
 }
 
-/* Every thread of a warp has `count` windows to write into the next `capacity` places; returns its
- * first place there. Nothing is written beyond `capacity`. *ended: the first thread that does not
- * get all of its windows there, 32 if there is none; *n: places written. */
+/* Every thread of a warp has `count` windows to write into the next `capacity` places; returns this
+ * thread's first place. Nothing is written beyond `capacity`. *ended becomes the first thread that
+ * does not get room for all its windows, or 32; *n the number of places written. */
 static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capacity, int *ended,
                                                            int *n)
 {
@@ -444,8 +449,7 @@ static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capaci
     return end - count;
 }
 
-/* Works out the windows of the next lines, as many as there are free places behind those in
- * work. */
+/* Finds the windows of the next lines, as many as there are free places behind those in work. */
 template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_minor);
@@ -466,8 +470,8 @@ template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find
     walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
 }
 
-/* Sees to it that the windows of two rounds can be read from walk->step on, if need be empty ones
- * after the last. */
+/* Makes sure that the windows of two rounds can be read from walk->step on; empty ones are added
+ * after the last if needed. */
 template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_refill(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32);
@@ -501,8 +505,8 @@ static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, 
     ts_cuda_tensor_weigh<S, Walk::SCALED>(to, &window);
 }
 
-/* Sums all windows into totals. Without a barrier behind a window's products the compiler would
- * move all loads of a round behind its last product, where nothing is left to hide them. */
+/* Adds all windows to totals. Without a barrier behind a window's products, the compiler would move
+ * all loads of a round behind its last product, where no work is left to hide them. */
 template <class S, class Walk>
 static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
 {

@@ -2,9 +2,8 @@
  *
  * cgls on a CUDA device, over up to 128 slices at once; (z, view, detector) -> (z, y, x). The steps
  * are those of stages/reconstruction/cgls.c; A and A' are the stages radon and backproject, by the
- * method chosen. The kernels, what one thread computes and their blocks stand in
- * cuda/reconstruction/iterate.cu. An iteration moves 28 bytes a pixel and 16 a sample besides A and
- * A'.
+ * method chosen. The kernels are in cuda/reconstruction/iterate.cu, with what one thread computes
+ * and their blocks. An iteration moves 28 bytes a pixel and 16 a sample besides A and A'.
  */
 #include "cuda/reconstruction/iterate.cuh"
 
@@ -24,7 +23,7 @@ static enum ts_status find_direction(struct cuda_iterate *job, int64_t i)
     return status;
 }
 
-/* Moves x and r along the direction; leaves the squares of r. */
+/* Moves x and r along the direction, and takes the squares of r. */
 static enum ts_status advance(struct cuda_iterate *job, int64_t i)
 {
     float *direction = job->volumes[0], *residual = job->sinograms[0], *shadow = job->sinograms[1];

@@ -41,24 +41,25 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    INNER = 64, /* places nearer to the middle than this are shared by several threads */
-    ANGLES =
-        4096, /* half a turn has so many parts; of each the number of directions below is known */
-    WARP_SIDE = 8 /* a warp takes so many places along x where its tile is wider */
+    INNER = 64,    /* places closer to the middle than this are shared by several threads */
+    ANGLES = 4096, /* half a turn has this many parts; for each, the number of directions below it
+                    * is known */
+    WARP_SIDE = 8  /* a warp takes this many places along x if its tile is at least as wide */
 };
 
-/* One view, its direction with an angle in [0, pi) of the grid. Steps are sums of two floats: a
- * product with a frequency is exact enough then at the grid's end. */
+/* One view, as a direction on the grid with an angle in [0, pi). A step is the sum of two floats,
+ * so that its product with a frequency is exact enough even at the grid's end. */
 struct __align__(16) direction
 {
     float column, column_rest, row,
-        row_rest; /* places of the grid from one frequency to the next */
+        row_rest; /* step in places of the grid from one frequency to the next */
     double shift, weight;
     float angle;
     int32_t view;
 };
 
-/* below[i]: how many of n directions have an angle under pi i / ANGLES, i = 0 .. ANGLES. */
+/* below[i] is how many of the n directions have an angle under pi i / ANGLES, for i = 0 ..
+ * ANGLES. */
 struct directions {
     const struct direction *at;
     const int32_t *below;
@@ -89,8 +90,8 @@ static __device__ __forceinline__ void passing(const struct directions *directio
     const float center_x = x + 0.5f * (float)(side - 1), center_y = y + 0.5f * (float)(side - 1);
     first[0] = 0, end[0] = directions->n, first[1] = end[1] = 0;
     if (fabsf(center_x) <= reach && fabsf(center_y) <= reach)
-        return; /* the middle lies inside: all */
-    /* Seen from the middle the square lies within the circle around it. */
+        return; /* the middle is inside: all directions pass */
+    /* Seen from the middle, the square is within the circle around it. */
     const float distance = sqrtf(center_x * center_x + center_y * center_y),
                 radius = reach * 1.41421357f;
     if (distance <= radius)
@@ -108,7 +109,7 @@ static __device__ __forceinline__ void passing(const struct directions *directio
         end[1] = first_from(directions, high - pi);
 }
 
-static const float MARGIN = 0.5f * GRID_TAPS + 0.1f; /* how far the kernel reaches, and a little */
+static const float MARGIN = 0.5f * GRID_TAPS + 0.1f; /* reach of the kernel and a little more */
 
 struct kernel {
     float terms[GRID_TERMS];
@@ -136,7 +137,7 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
     const bool along = fabsf(step.x) >= fabsf(step.z);
     const float major = along ? step.x : step.z, place = along ? x : y;
     const float inverse = 1 / major, a = (place - reach) * inverse, b = (place + reach) * inverse;
-    /* Points just outside weigh nothing, below. */
+    /* Points just outside have weight 0, see below. */
     const int low = max(-most, (int)fmaxf(ceilf(fminf(a, b) - 0.01f), (float)-most));
     const int high = min(most, (int)fminf(floorf(fmaxf(a, b) + 0.01f), (float)most));
     for (int k = low; k <= high; k++) {
@@ -165,14 +166,14 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
     }
 }
 
-/* This describes the grid's sides, how far its points lie, and the kernel. */
+/* The grid's sides, the distance of its farthest points, and the kernel. */
 struct gathering {
     int rows, columns, most;
-    float most_x, most_y; /* how far points lie, on an ellipse */
+    float most_x, most_y; /* half axes of the ellipse on which the farthest points are */
     struct kernel kernel;
 };
 
-/* Returns true where no point reaches the square of places from (x, y) to (x + side - 1, y + side -
+/* Returns true if no point reaches the square of places from (x, y) to (x + side - 1, y + side -
  * 1). */
 static __device__ __forceinline__ bool is_beyond(const struct gathering *size, float x, float y,
                                                  int side)
@@ -189,8 +190,8 @@ static __device__ __forceinline__ int tile_start(int i, int side)
     return i % 2 ? -(i + 1) / 2 * side : i / 2 * side;
 }
 
-/* grid: tiles along columns, along rows, the middle first. SHARE threads share a place; SHARE 1
- * leaves the middle out. */
+/* The grid counts tiles along columns and along rows, starting in the middle. SHARE threads share a
+ * place; with SHARE 1 the middle is left out. */
 template <int PAIRS, int SIDE, int SHARE>
 static __global__ void __launch_bounds__(THREADS)
     gather(struct directions directions, const float2 *points, struct gathering size,
@@ -201,7 +202,7 @@ static __global__ void __launch_bounds__(THREADS)
               y_first = tile_start((int)blockIdx.y, SIDE);
     const int own = (int)threadIdx.x % (SIDE * SIDE), share = (int)threadIdx.x / (SIDE * SIDE);
     /* A warp's places are about as many along x as along y, so that most views, whatever their
-     * direction, pass near all of them or near none. */
+     * direction, pass near all or none of them. */
     const int wide = SIDE < WARP_SIDE ? SIDE : WARP_SIDE, strip = own / (wide * SIDE),
               rest = own % (wide * SIDE);
     const int x = x_first + strip * wide + rest % wide, y = y_first + rest / wide;
@@ -209,7 +210,7 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     const int last_x = x_first + SIDE - 1, last_y = y_first + SIDE - 1;
     float2 sums[PAIRS] = {};
-    /* The grid repeats itself: points may reach past its sides. */
+    /* The grid is periodic: points may reach past its sides. */
     const float far_x = size.most_x + MARGIN, far_y = size.most_y + MARGIN;
     const int left = (int)ceilf((-far_x - (float)last_x) / (float)size.columns),
               right = (int)floorf((far_x - (float)x_first) / (float)size.columns);
@@ -252,11 +253,11 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 enum {
-    TILE = 16,      /* a block fills 16 x 16 places of the grid, */
+    TILE = 16,      /* a block does 16 x 16 places of the grid */
     INNER_TILE = 4, /* but 4 x 4 near the grid's middle, where points are dense */
     PARTS = 16,     /* threads that share a place there */
     MOST_BLOCKS = 1 << 30,
-    GRID_BYTES = 1280 << 20 /* memory for grids where several pairs of slices are in work at once */
+    GRID_BYTES = 1280 << 20 /* memory of the grids if several pairs of slices are in work at once */
 };
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -266,7 +267,7 @@ struct tables {
     int32_t *below; /* number of directions below each of ANGLES angles */
     float *response, *row_factors, *column_factors;
     struct polar_view
-        *views; /* views and scratch are used on the host alone, to work the others out */
+        *views; /* views and scratch are used only on the host, to compute the others */
     void *scratch;
 };
 
@@ -341,7 +342,7 @@ static void constants(const struct stage_context *context, void *host)
     count_below(tables.directions, grid.n_views, tables.below);
     ts_fourier_response(context, (double *)tables.response);
     for (int64_t k = 0; k <= grid.most;
-         k++) { /* in place: index k is read before it is written over */
+         k++) { /* works in place: index k is read before it is overwritten */
         double value;
         memcpy(&value, (char *)tables.response + k * (int64_t)sizeof value, sizeof value);
         const float rounded = (float)value;
@@ -353,15 +354,15 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- rows to points -------------------------------------------------------------------------- */
 
-/* Slices 2 pair and 2 pair + 1 counted from `first`, in the image with its halo; those outside it
- * are 0. */
+/* Pair p consists of slices 2 p and 2 p + 1, counted from `first`, in the image with its halo;
+ * slices outside of it are 0. */
 struct batch {
-    int64_t first, n_slices; /* slice of `in` that the first pair starts with, which may be -1;
-                                slices of `in` */
+    int64_t first, n_slices; /* slice of `in` with which the first pair starts, which may be -1;
+                              * number of slices of `in` */
     int pairs;
 };
 
-/* grid: parts of a row, rows of all pairs (any number). */
+/* The grid counts parts of a row, and rows of all pairs (any number). */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     load_rows(const T *in, const uint32_t *maxima, struct polar_grid grid, struct batch batch,
@@ -385,7 +386,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Returns response times weight and phase of one frequency. */
+/* Returns the product of response, weight and phase of one frequency. */
 static __device__ __forceinline__ float2 factor_of(const struct direction *at,
                                                    const float *response, int64_t k)
 {
@@ -406,9 +407,9 @@ static __device__ __forceinline__ float2 times_conjugate(float2 a, float2 b)
     return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
 }
 
-/* points[direction][k + most][pair]; one thread an index k of a pair, 0 <= k <= padded / 2, and
- * padded - k. A block's first threads work out the factors for all. grid: parts of k, directions
- * (any number). */
+/* Writes points[direction][k + most][pair]. One thread does index k of a pair, 0 <= k <= padded /
+ * 2, and padded - k. A block's first threads compute the factors for all. The grid counts parts of
+ * k, and directions (any number). */
 template <int PAIRS>
 static __global__ void __launch_bounds__(THREADS)
     make_points(const float2 *rows, struct polar_grid grid, const struct direction *directions,
@@ -445,7 +446,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- places to pixels ------------------------------------------------------------------------ */
 
-/* out_first: slice of `out` that the batch's first slice is. */
+/* out_first: the slice of `out` that is the batch's first slice. */
 static __global__ void __launch_bounds__(THREADS)
     crop(const float2 *places, struct polar_grid grid, struct batch batch, const uint32_t *maxima,
          const float *row_factors, const float *column_factors, int64_t out_first, int64_t n_out,
@@ -474,8 +475,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* Returns the pairs of a batch. The whole volume decides, so that the number does not depend on the
- * slabs. */
+/* Returns the pairs of a batch. It depends only on the whole volume, not on the slabs. */
 static int pairs_of(const struct stage_context *context, const struct polar_grid *grid)
 {
     const int64_t pairs = (context->in.axes[0].n + 1) / 2,
@@ -504,7 +504,7 @@ static int transforms(const struct stage_context *context,
 
 struct scratch {
     uint32_t *maxima;
-    float2 *points, *rows; /* rows and, after them, the grid's places */
+    float2 *points, *rows; /* rows; afterwards they hold the grid's places */
 };
 
 static struct scratch lay_out_scratch(const struct stage_context *context, int64_t n,
@@ -542,7 +542,8 @@ static struct gathering gathering_of(const struct stage_context *context,
     const struct ts_axis *detector = &context->in.axes[2];
     const double spacing = ts_axis_spacing(detector);
     struct gathering size = {(int)grid->grid_rows, (int)grid->grid_columns, (int)grid->most};
-    const double reach = (double)grid->most / (double)grid->padded; /* cycles a detector pixel */
+    const double reach = (double)grid->most / (double)grid->padded; /* in cycles per detector
+                                                                     * pixel */
     size.most_x = (float)(reach * (double)grid->grid_columns * params->pixel_size / spacing);
     size.most_y = (float)(reach * (double)grid->grid_rows * params->row_spacing / spacing);
     for (int i = 0; i < GRID_TERMS; i++)
@@ -580,6 +581,7 @@ static enum ts_status grid_points(const struct stage_context *context,
     return ts_cuda_launched(context, "gather");
 }
 
+/* Enqueues the reconstruction of one batch: rows, points, grid, and pixels. */
 static enum ts_status reconstruct(const struct stage_context *context, const struct ts_image *in,
                                   struct ts_image *out, struct batch batch,
                                   const struct scratch *scratch, const struct cuda_call *call)

@@ -2,12 +2,12 @@
  *
  * The kernels between A and A' are bound by memory: one thread takes 16 elements of one slice, 256
  * apart. A norm reads 4 bytes an element; an update that takes its norm as well moves 12. Then
- * `decide`, one block with a warp for each slice in turn, joins the squares and works out what
- * follows.
+ * `decide`, one block in which each warp takes slices in turn, joins the squares and computes what
+ * follows from them.
  *
  * Squares are summed in chunks of 4096 elements: in a chunk each thread's 16 in double, joined by
  * halving; then each thread of a warp takes every 32nd chunk, joined by halving. That order depends
- * on the sizes alone. Blocks are 256 threads, which keeps enough loads in flight and leaves few
+ * only on the sizes. Blocks are 256 threads, which keeps enough loads in flight and leaves few
  * partial sums.
  */
 #include "cuda/device/progress.cuh"
@@ -36,8 +36,8 @@ static int32_t radon_method(int32_t back_method)
     }
 }
 
-/* Describes the pair of stages: the volume is the stage's output, the sinogram its input in float,
- * with the rotation axis where the parameters put it. */
+/* Describes the pair of stages: the volume is the stage's output, and the sinogram is its input as
+ * floats, with the rotation axis from the parameters. */
 static void init_pair(struct cuda_iterate *job, const struct stage_context *context)
 {
     const struct iterate_params *params = (const struct iterate_params *)context->params;
@@ -87,7 +87,7 @@ int64_t ts_cuda_iterate_least_slices(const struct stage_context *context)
     return params->volume.method == BACK_METHOD_PIXEL ? 1 : ITERATE_SLICES;
 }
 
-/* Returns a description with the group's slices. */
+/* Returns the description of an image that holds the group's slices. */
 static struct ts_image group_of(const struct cuda_iterate *job, const struct ts_image *whole,
                                 float *data)
 {
@@ -114,7 +114,7 @@ enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sino
 
 /* ---- squares --------------------------------------------------------------------------------- */
 
-/* Joins the block's sums and writes them to its place: partial[slice][chunk]. */
+/* Joins the block's sums, and writes the result to partial[slice][chunk]. */
 static __device__ __forceinline__ void join(double sum, double *partial)
 {
     __shared__ double sums[THREADS / 32];
@@ -130,7 +130,7 @@ static __device__ __forceinline__ void join(double sum, double *partial)
     partial[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-/* Sums terms of a slice's elements: squares, or products. */
+/* Sums terms of a slice's elements: squares or products. */
 template <class Term>
 static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Term term)
 {
@@ -144,7 +144,7 @@ static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Ter
     join(sum, partial);
 }
 
-/* The grid of the three kernels below is chunks by slices. */
+/* The grid of the three kernels below counts chunks and slices. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     subtract(const T *in, float *residual, const float *weights, int64_t n, bool first,
@@ -231,8 +231,8 @@ struct decision {
     struct cuda_report report;
 };
 
-/* Records a residual after i iterations, as stages/reconstruction/iterate.c does, and which slices
- * are done by it. Returns the residual; 0 where the slice was done before. */
+/* Records a residual after i iterations, as stages/reconstruction/iterate.c does, and marks slices
+ * that are done with it. Returns the residual, or 0 if the slice was done before. */
 static __device__ double record(const struct decision *d, int slice, double square)
 {
     struct cuda_iterate_state *state = d->state;
@@ -257,8 +257,8 @@ static __device__ double record(const struct decision *d, int slice, double squa
     return residual;
 }
 
-/* One block; the first thread of a warp decides for its slice. Residuals are not negative, and the
- * bits of such doubles are ordered as they are. */
+/* One block runs; the first thread of a warp decides for its slice. Residuals are not negative, so
+ * comparing the bits of these doubles compares the doubles. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d)
 {
     __shared__ int going;
@@ -382,7 +382,7 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context,
     job.stream = call->stream;
     job.forth_call = job.back_call = *call;
     job.forth_call.result = job.back_call.result =
-        NULL; /* found of the stage's input, not of theirs */
+        NULL; /* it was found for the stage's input, not for theirs */
     job.back_call.constants = (const unsigned char *)call->constants + forth_bytes(&job);
     lay_out(&job, needs, slices_of_group(nz), &layout);
     enum ts_status status = TS_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterative reconstructions share this on the device: A and A', which are the stages radon and
- * backproject, and the state of up to ITERATE_SLICES slices that are iterated together. Nothing
- * goes through the host, so that the device never waits for it: a slice that is done keeps its
- * image, and once all of a group are done, `halt` makes the kernels that follow return at once.
+ * Iterative reconstructions share this on the device: A and A' (the stages radon and backproject),
+ * and the state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the
+ * host, so that the device never waits for it: a slice that is done keeps its image, and once all
+ * of a group are done, `halt` makes the kernels that follow return at once.
  */
 #ifndef CUDA_RECONSTRUCTION_ITERATE_CUH
 #define CUDA_RECONSTRUCTION_ITERATE_CUH
@@ -18,17 +18,17 @@ extern "C" {
 
 enum { ITERATE_SLICES = 128 };
 
-/* Each slice has one such number. */
+/* Numbers for each slice of a group. */
 struct cuda_iterate_state {
-    double sinogram[ITERATE_SLICES]; /* square of ||b|| */
+    double sinogram[ITERATE_SLICES]; /* ||b||^2 */
     double gamma[ITERATE_SLICES], along[ITERATE_SLICES],
         factor[ITERATE_SLICES]; /* the scalars of cgls */
     int32_t done[ITERATE_SLICES];
     int32_t halt;
 };
 
-/* A group of slices in work. radon and backproject see `forth` and `back`, which point into the
- * job: it is never copied. */
+/* A group of slices in work. radon and backproject have pointers to `forth` and `back` in this
+ * struct, so it must never be copied. */
 struct cuda_iterate {
     const struct stage_context *context;
     const struct iterate_params *params;
@@ -36,10 +36,10 @@ struct cuda_iterate {
     struct radon_params radon;
     struct cuda_call forth_call, back_call;
     struct ts_image in;   /* the group's sinograms */
-    float *image;         /* where the group's slices come to be */
-    int64_t z;            /* first one within the slab */
-    int n_slices;         /* at most ITERATE_SLICES */
-    int64_t rays, pixels; /* rays and pixels of a slice */
+    float *image;         /* where the result of the group's slices goes */
+    int64_t z;            /* first slice of the group within the slab */
+    int n_slices;         /* number of slices, at most ITERATE_SLICES */
+    int64_t rays, pixels; /* rays of a slice; pixels of a slice */
     float *volumes[ITERATE_VOLUMES], *sinograms[ITERATE_SINOGRAMS], *ray_weights, *pixel_weights;
     double *partial;
     struct cuda_iterate_state *state;
@@ -53,8 +53,8 @@ int64_t ts_cuda_iterate_least_slices(const struct stage_context *context);
 size_t ts_cuda_iterate_scratch(const struct stage_context *context,
                                const struct iterate_needs *needs, int64_t n);
 
-/* map(): calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group,
- * with a state of zeros. */
+/* Carries out map(): calls begin() (NULL: nothing) once, with a group of one slice, then run() for
+ * every group, with a state of zeros. */
 typedef enum ts_status cuda_iterate_run(struct cuda_iterate *job);
 enum ts_status ts_cuda_iterate_map(const struct stage_context *context,
                                    const struct iterate_needs *needs, cuda_iterate_run *begin,
@@ -84,26 +84,27 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context,
         .iterates = true,                                                                          \
     };
 
-/* sinogram = A volume, volume = A' sinogram, of the group's slices. */
+/* Compute sinogram = A volume and volume = A' sinogram for the group's slices. */
 enum ts_status ts_cuda_iterate_project(struct cuda_iterate *job, float *volume, float *sinogram);
 enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sinogram,
                                            float *volume);
 
-/* residual = b - residual, or b where `first`, times ray_weights where they are not NULL. Takes the
- * squares of b - residual. */
+/* Computes residual = b - residual (or b if `first`), times ray_weights unless they are NULL. Takes
+ * the squares of b - residual. */
 enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first,
                                         const float *ray_weights, float *residual);
-/* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice.
- * Takes the squares of what it writes; of a direction, its products with `from`. */
+/* Computes to = to + sign * factor * from, or, for a direction, to = from + factor * to, for n
+ * elements of each slice. Takes the squares of what it writes; for a direction, its products with
+ * `from`. */
 enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from,
                                        int64_t n, float sign, bool direction);
-/* Takes the squares of n values a slice. */
+/* Takes the squares of n values of each slice. */
 enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
 
-/* Joins the squares of n values a slice that were taken last, and uses the sums. A residual, after
- * i iterations, is recorded and decides which slices are done; a shadow gives cgls its alpha and a
- * gradient its beta, as the state's factor; the products of a direction with the gradient are what
- * the next alpha divides. */
+/* Joins the squares of n values a slice that were taken last, and uses the sums: a residual after i
+ * iterations is recorded and decides which slices are done; a shadow (A times the direction) gives
+ * cgls its alpha, and a gradient its beta, as the state's factor; the products of a direction with
+ * the gradient are the numerator of the next alpha. */
 enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
 enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm,
                                       int64_t n, int64_t i);

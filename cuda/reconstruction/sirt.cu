@@ -2,7 +2,7 @@
  *
  * sirt on a CUDA device: x <- x + relaxation * C A' R (b - A x), over up to 128 slices at once; (z,
  * view, detector) -> (z, y, x). A and A' are the stages radon and backproject, by the method
- * chosen; residuals and which slices are done: cuda/reconstruction/iterate.cu.
+ * chosen; cuda/reconstruction/iterate.cu computes residuals and decides which slices are done.
  *
  * step: one thread computes x + relaxation C change for one pixel of one slice; it moves 12 bytes a
  * pixel and 4 of weights, which neighboring slices find in the second cache. Blocks are 256 threads
@@ -23,7 +23,7 @@ static __global__ void __launch_bounds__(THREADS) ones(float *values, int64_t n)
         values[i] = 1;
 }
 
-/* Replaces each sum by factor / sum, or 0 where it is 0. */
+/* Replaces each sum by factor / sum, or 0 if it is 0. */
 static __global__ void __launch_bounds__(THREADS) invert_sums(float *sums, int64_t n, float factor)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(THREADS) invert_sums(float *sums, int64
         sums[i] = sums[i] > 0 ? factor / sums[i] : 0;
 }
 
-/* grid: parts of a slice, slices. */
+/* The grid counts parts of a slice, and slices. */
 static __global__ void __launch_bounds__(THREADS)
     step(float *image, const float *change, const float *weights, int64_t n, bool nonnegative,
          const struct cuda_iterate_state *state)
@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(THREADS)
     image[at] = nonnegative && value < 0 ? 0 : value;
 }
 
-/* Finds R and relaxation times C, which are one over A and A' of ones. */
+/* Finds R and relaxation times C: the inverses of A and A' applied to ones. */
 static enum ts_status find_weights(struct cuda_iterate *job)
 {
     const struct sirt_params *params = (const struct sirt_params *)job->context->params;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask on a CUDA device. Where pixels outside become invalid, the values are copied as they
- * are, and cuda/device/validity.cu writes the bits. Where they get a value, a thread takes FLIGHT
- * pixels of image and mask, loaded before the first is used, and neighboring threads have
- * neighboring pixels. Memory traffic: image and mask are read once, the output is written once. 256
- * threads keep enough warps in flight to hide the loads.
+ * apply_mask on a CUDA device. If pixels outside become invalid, the values are copied as they are,
+ * and cuda/device/validity.cu writes the bits. If they get a value, a thread takes FLIGHT pixels of
+ * image and mask, loaded before the first is used, and neighboring threads have neighboring pixels.
+ * Memory traffic: image and mask are read once, the output is written once. 256 threads keep enough
+ * warps in flight to hide the loads.
  */
 #include "cuda/device/launch.cuh"
 
@@ -16,11 +16,11 @@ extern "C" {
 
 enum { THREADS = 256, FLIGHT = 8, MOST_SLICES = 65535 };
 
-/* Slices are n pixels, and n_words words of the mask's bits, apart. */
+/* Slices are n pixels apart, and n_words words of the mask's bits apart. */
 struct mask_job {
     const void *in, *mask;
     void *out;
-    const uint32_t *mask_valid; /* NULL: all pixels are */
+    const uint32_t *mask_valid; /* NULL: all pixels are valid */
     int64_t n, n_words, n_slices;
     uint32_t value;
 };

@@ -17,10 +17,10 @@ extern "C" {
 
 enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 
-/* Slices are n_words words of bits apart. */
+/* The bits of slices are n_words words apart. */
 struct bounds_job {
-    const void *in, *mask;              /* mask NULL: there is none */
-    const uint32_t *valid, *mask_valid; /* NULL: all pixels are */
+    const void *in, *mask;              /* mask is NULL if there is none */
+    const uint32_t *valid, *mask_valid; /* NULL: all pixels are valid */
     enum ts_dtype mask_dtype;
     struct key_range within;
     int64_t ny, nx, n_words, n_rows, z_first;
@@ -47,6 +47,7 @@ static __device__ inline bool bit_at(const uint32_t *bits, int64_t words, int64_
     return !bits || (bits[words + pixel / 32] >> pixel % 32 & 1);
 }
 
+/* Finds the box of the region; each warp takes rows in turn. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS) find_box(struct bounds_job job)
 {

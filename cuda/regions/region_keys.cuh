@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The key of a value by which the stages of this room compare it, that of
+ * The key by which the stages of this room compare values; it is that of
  * stages/values/value_keys.h.
  */
 #ifndef CUDA_REGIONS_REGION_KEYS_CUH

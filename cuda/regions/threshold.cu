@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threshold on a CUDA device: y = 1 where the key of a value lies in a range of keys
- * (stages/values/value_keys.h), and the pixel is valid. The keys are those of a threshold that is
- * given, or the host's finish() makes them from counts of values (cuda/counting/value_counts.cu),
- * of bins (cuda/counting/table_job.cuh), or of a percentile's keys (cuda/counting/percentile.cu).
+ * threshold on a CUDA device: y = 1 if the key of a value lies in a range of keys
+ * (stages/values/value_keys.h) and the pixel is valid, else 0. The keys are those of a threshold
+ * that is given, or the host's finish() makes them from counts of values
+ * (cuda/counting/value_counts.cu), of bins (cuda/counting/table_job.cuh), or of a percentile's keys
+ * (cuda/counting/percentile.cu).
  *
  * A thread compares FLIGHT values, as many as are loaded before the first is used; neighboring
  * threads have neighboring values, so that a warp reads and writes whole sectors and its 32 bits of
@@ -147,12 +148,12 @@ static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
 
 /* ---- map ------------------------------------------------------------------------------------- */
 
-/* Slices are n pixels and n_words words of bits apart, and their results `stride` bytes. */
+/* Slices are n pixels and n_words words of bits apart; their results are `stride` bytes apart. */
 struct threshold_job {
     const void *in;
     uint8_t *out;
-    const uint32_t *valid; /* NULL: all pixels are */
-    const char *results;   /* NULL: `given` holds for all */
+    const uint32_t *valid; /* NULL: all pixels are valid */
+    const char *results;   /* NULL: `given` is the range for all slices */
     size_t stride;
     struct key_range given;
     int64_t n, n_words, n_slices;

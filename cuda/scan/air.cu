@@ -17,10 +17,10 @@ enum { THREADS = 128, WARP = 32, ROWS = THREADS / WARP, WAVES = 4, FLIGHT = 8 };
 struct air_job {
     int64_t n_rows, n_views, n, detectors;
     struct air_shape shape;
-    unsigned long long *blocked; /* for each slice: rows without a transmission */
+    unsigned long long *blocked; /* for each slice: number of rows without a transmission */
 };
 
-/* Returns the sum to every thread of the warp. */
+/* Returns the sum in every thread of the warp. */
 template <typename T> static __device__ double sum_of(const T *row, int64_t n, int lane)
 {
     double sum = 0;

@@ -18,18 +18,18 @@ extern "C" {
 
 enum { THREADS = 128, UNROLL = 8, MOST_Y = 65535 };
 
-/* The slab has n_slices with its halo. */
+/* The slab has n_slices, including its halo. */
 template <typename T> struct job {
     const T *in;
     T *out;
     const uint64_t *valid; /* NULL: all pixels are valid */
-    int64_t valid_words;   /* of a slice */
+    int64_t valid_words;   /* words of a slice's bits */
     int64_t n_slices, n_views, n, halo;
     struct bad_levels levels;
     double ratio;
     bool find, all, zero_is_dead;
     struct bad_column *columns;
-    unsigned char *dead, *good; /* of detector pixels, of rows */
+    unsigned char *dead, *good; /* flags of dead detector pixels; flags of rows with a good pixel */
     unsigned long long *tables[BAD_KINDS];
 };
 
@@ -42,7 +42,7 @@ static __device__ bool is_valid(const struct job<T> &job, int64_t z, int64_t vie
     return !job.valid || (job.valid[z * job.valid_words + i / 64] >> i % 64 & 1);
 }
 
-/* Returns the kind of a pixel without what is known of its detector pixel. */
+/* Returns the kind of a pixel, without what is known about its detector pixel. */
 template <typename T>
 static __device__ int kind_alone(const struct job<T> &job, int64_t z, int64_t view, int64_t d,
                                  double value)
@@ -63,7 +63,7 @@ static __device__ int kind_of(const struct job<T> &job, int64_t z, int64_t view,
     return kind == BAD_NONE && job.dead[z * job.n + d] ? (int)BAD_DEAD : kind;
 }
 
-/* Rounds as an integer type does, or to float. */
+/* Rounds as the output's type does: to an integer, or to float. */
 template <typename T> static __device__ double rounded(double value)
 {
     return std::is_same<T, float>::value ? (double)(float)value : rint(value);
@@ -111,8 +111,8 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) look(str
         look_at_column(job, z, d);
 }
 
-/* The detector pixels of a slice that vary: those from the first to the last, and how many constant
- * ones are dead. */
+/* The detector pixels of a slice that vary: the first and the last, and how many constant ones
+ * between them are dead. */
 struct varying {
     int first, last, n_dead;
 };
@@ -148,7 +148,7 @@ static __device__ void find_dead(const struct job<T> &job, const struct bad_colu
     __syncthreads();
 }
 
-/* Those that stand out become 2, which others do not tell from 0. */
+/* Marks those that stand out with 2, which the test of other pixels treats like 0. */
 template <typename T> static __global__ void __launch_bounds__(THREADS) judge(struct job<T> job)
 {
     const struct bad_column *columns = job.columns + blockIdx.x * job.n;
@@ -186,8 +186,7 @@ static __device__ int64_t nearest_good(const unsigned char *good, int64_t step, 
     return -1;
 }
 
-/* These are the rows from which one without a good pixel is filled: so many views or slices away,
- * or -1. */
+/* The rows from which a row without a good pixel is filled: distances in views or slices, or -1. */
 struct rows_beside {
     int64_t below, above;
     bool of_views;

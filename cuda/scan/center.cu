@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * center on a CUDA device: one slice is copied out of the volume as floats, and the host searches
- * it. A thread converts one value: up to 8 bytes move a pixel of that slice, none of the others. A
- * block is 256 threads because any size would do.
+ * it. A thread converts one value: up to 8 bytes are moved for each pixel of that slice, and none
+ * for others. A block is 256 threads because any size would do.
  */
 #include "cuda/device/launch.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * circle on a CUDA device: a warp copies a row, each thread groups of 16 bytes with four of them in
- * flight, or single values where rows are no multiples of 16 bytes. The columns inside come from a
+ * flight, or single values if rows are not multiples of 16 bytes. The columns inside come from a
  * table that the host made, so that both devices agree on every pixel. Each value inside is read
  * once, those outside not at all, and each is written once. A block is 256 threads for 8 rows:
  * enough warps to hide the latency, and small enough to fill the device.
@@ -25,7 +25,7 @@ static void constants(const struct stage_context *context, void *host)
     ts_circle_spans(context, (struct circle_span *)host);
 }
 
-/* Group is as many values T as are copied at once. */
+/* Group is the type with which several values T are copied at once. */
 template <typename T, typename Group>
 static __global__ void __launch_bounds__(WARP *ROWS)
     copy_inside(const T *in, T *out, int64_t n_rows, int64_t ny, int64_t nx,

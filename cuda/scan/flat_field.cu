@@ -6,12 +6,13 @@
  * A slab takes six launches. `calibrate`: a thread combines the frames of one detector pixel;
  * neighbors read neighbors. A median is found bit by bit in keys that order as the values do, so
  * that frames are only read, once for each bit. `zingers`: a block compares the frames of a slice.
- * `stand_in`: a block looks through the dead pixels of a slice, which are few. `bad_columns`: a
- * block goes down the detector pixels of a slice until they vary, which is soon. `divide`: a thread
- * takes one column of detector pixels down VIEWS views with its dark and gain in registers, UNROLL
- * values in flight: it moves 2 + 4 bytes for a 16-bit value, and for a dead pixel those of the
- * pixel whose value replaces it. A block is 128 threads, so that short rows leave few idle. `pile`:
- * a block counts the values at full scale, of the few slices whose largest value is one.
+ * `stand_in`: a block finds replacements for the dead pixels of a slice, which are few.
+ * `bad_columns`: a block goes down the detector pixels of a slice until they vary, which is soon.
+ * `divide`: a thread takes one column of detector pixels down VIEWS views with its dark and gain in
+ * registers, UNROLL values in flight: it moves 2 + 4 bytes for a 16-bit value; for a dead pixel it
+ * moves those of the pixel that replaces it. A block is 128 threads, so that short rows leave few
+ * idle. `pile`: a block counts the values at full scale, of the few slices whose largest value is
+ * one.
  */
 #include "cuda/device/launch.cuh"
 
@@ -28,12 +29,12 @@ enum { THREADS = 128, VIEWS = 64, UNROLL = 8, NEAREST_THREADS = 256 };
 /* ---- frames to one --------------------------------------------------------------------------- */
 
 struct frames {
-    const void *data; /* NULL: all 0 */
+    const void *data; /* NULL: all values are 0 */
     enum ts_dtype dtype;
     int64_t n;
-    const uint64_t *valid; /* NULL: all are */
-    int64_t valid_words;   /* of a slice */
-    double largest;        /* value of the type; NaN for floats */
+    const uint64_t *valid; /* NULL: all pixels are valid */
+    int64_t valid_words;   /* words of a slice's bits */
+    double largest;        /* largest value of the type; NaN for floats */
 };
 
 static __device__ double value_at(const struct frames &frames, int64_t i)
@@ -41,8 +42,7 @@ static __device__ double value_at(const struct frames &frames, int64_t i)
     return ts_cuda_value_at(frames.data, frames.dtype, i);
 }
 
-/* Signed integers move up by 2^31 before they are taken for unsigned ones; all keys have 32
- * bits. */
+/* Signed integers are increased by 2^31 and become unsigned; all keys have 32 bits. */
 static __device__ uint32_t key_at(const struct frames &frames, int64_t i)
 {
     if (frames.dtype == TS_F32)
@@ -93,10 +93,10 @@ static __device__ double median(const struct frames &frames, int64_t at, int64_t
     return 0.5 * (value_of_key(frames, lower) + value_of_key(frames, upper));
 }
 
-/* The bits of the valid pixels of the projections; NULL: all are. */
+/* The bits of the valid pixels of the projections; NULL: all pixels are valid. */
 struct mask {
     const uint64_t *valid;
-    int64_t words; /* of a slice */
+    int64_t words; /* words of a slice's bits */
 };
 
 /* Returns true for a valid pixel i of slice z. */
@@ -106,22 +106,22 @@ static __device__ bool is_valid(const struct mask &mask, int64_t z, int64_t i)
 }
 
 struct pixels {
-    float *offset, *gain; /* (slice, detector); gain NaN: dead */
-    int32_t *source;      /* the pixel whose transmission it has */
+    float *offset, *gain; /* (slice, detector); the gain of a dead pixel is NaN */
+    int32_t *source;      /* the pixel whose transmission a pixel gets */
     float *spreads, *means, *limits[2];
     unsigned char *varies;
-    unsigned int *largest; /* of each slice, the bits of a float */
+    unsigned int *largest; /* of each slice, as the bits of a float */
 };
 
-/* Most values are no larger than one that was seen before. An infinite one is the largest, as it is
- * for the CPU code. */
+/* Most values are not larger than one that was seen before, so they need no atomic. An infinite
+ * value is the largest, as in the CPU code. */
 static __device__ void keep_largest(unsigned int *largest, float value)
 {
     if (value > 0 && __float_as_uint(value) > *(volatile unsigned int *)largest)
         atomicMax(largest, __float_as_uint(value));
 }
 
-/* Returns true where the pixel is invalid in one of the frames. */
+/* Returns true if the pixel is invalid in one of the frames. */
 static __device__ bool is_left_out(const struct frames &frames, int64_t n_detectors, int64_t z,
                                    int64_t d)
 {
@@ -179,7 +179,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- frames that differ ---------------------------------------------------------------------- */
 
-/* Returns the lower median of n numbers from 0 on, bit by bit; all threads of the block call it. */
+/* Returns the lower median of n non-negative numbers, bit by bit. All threads of the block call
+ * it. */
 static __device__ float median_of_row(const float *values, int64_t n)
 {
     unsigned int lower = 0;
@@ -216,7 +217,7 @@ static __device__ void look_at_pixel(const struct frames &frames, int64_t at, in
     lowest_of[i] = lowest;
 }
 
-/* Writes the limits of one slice, and adds its zingers. */
+/* Writes the limits of one slice, and adds its number of zingers. */
 static __device__ void find_zingers(const struct frames &frames, int64_t n, int64_t z,
                                     const struct pixels &pixels, float *limits,
                                     unsigned long long *count)
@@ -253,7 +254,7 @@ static __device__ double mean_below(const struct frames &frames, int64_t at, int
     return sum / (double)n;
 }
 
-/* looks[0], looks[1]: flats and darks are looked at. */
+/* The two flags say whether flats and darks are examined. */
 static __global__ void __launch_bounds__(NEAREST_THREADS)
     zingers(struct frames flats, struct frames darks, bool looks_at_flats, bool looks_at_darks,
             bool clean, int64_t n, struct pixels pixels, uint64_t *table)
@@ -325,8 +326,8 @@ template <typename T> static __device__ bool is_largest(T value)
     return std::is_integral<T>::value && (long long)value == largest_of_type<T>();
 }
 
-/* Counts the valid values of one column, and finds their largest: of a dead pixel, which is read
- * for nothing else, or one with a mask. */
+/* Counts the valid values of one column and finds the largest: for a dead pixel, whose values are
+ * not read otherwise, or for a column with a mask. */
 template <typename T>
 static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detectors, int64_t z,
                                    int64_t d, const struct mask &mask, float *largest)
@@ -404,7 +405,7 @@ template <typename T> static __device__ bool differs(T a, T b)
     return a != b;
 }
 
-/* NaN is the same as NaN of the same bits, as it is for the CPU code. */
+/* A NaN is the same as a NaN with the same bits, as in the CPU code. */
 template <> __device__ bool differs(float a, float b)
 {
     return __float_as_uint(a) != __float_as_uint(b);
@@ -447,7 +448,7 @@ static __device__ float transmission_at(const T *counts, const float *offset, co
     return ((float)counts[d] - offset[d]) * gain[d];
 }
 
-/* As widen() of stages/scan/flat_checks.c. */
+/* Does what widen() of stages/scan/flat_checks.c does. */
 template <typename T>
 static __device__ void widen(const T *counts, const float *offset, const float *gain, int64_t n,
                              int *first, int *last)
@@ -465,6 +466,7 @@ static __device__ void widen(const T *counts, const float *offset, const float *
         ++*last;
 }
 
+/* Counts the stuck and the uneven detector pixels of one slice in each block. */
 template <typename T>
 static __global__ void __launch_bounds__(NEAREST_THREADS)
     bad_columns(const T *in, int64_t n_views, int64_t n, bool count_dead, struct pixels pixels,
@@ -475,7 +477,7 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
     unsigned char *varies = pixels.varies + z * n;
     __shared__ int first, last, low, high;
     __shared__ unsigned long long n_stuck, n_uneven;
-    const T *counts = in + z * n_views * n; /* of the first view */
+    const T *counts = in + z * n_views * n; /* counts of the first view */
     if (threadIdx.x == 0) {
         first = INT32_MAX;
         last = -1;
@@ -603,7 +605,7 @@ static enum ts_status calibrate_slab(const struct stage_context *context, const 
                                      const struct mask &mask, cudaStream_t stream)
 {
     const struct flat_field_params *params = (const struct flat_field_params *)context->params;
-    const int64_t n = context->in.axes[2].n, most = 65535 /* blocks along y of a grid */;
+    const int64_t n = context->in.axes[2].n, most = 65535 /* limit of blocks along y of a grid */;
     const dim3 columns((unsigned)ts_cuda_parts(n, THREADS), (unsigned)(nz < most ? nz : most));
     const struct frames flats = frames_of(context, in, FLAT_FIELD_FLATS),
                         darks = frames_of(context, in, FLAT_FIELD_DARKS);
@@ -626,7 +628,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     const struct flat_field_params *params = (const struct flat_field_params *)context->params;
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
-    const int64_t most = 65535 /* blocks along y and z of a grid */,
+    const int64_t most = 65535 /* limit of blocks along y and z of a grid */,
                   groups = ts_cuda_parts(n_views, VIEWS);
     const struct pixels pixels = pixels_of(context, nz, (char *)call->scratch);
     const struct mask mask = {in->valid, (int64_t)(ts_valid_bytes(in) / sizeof(uint64_t))};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flip on a CUDA device: a warp writes a row, its threads neighboring detector pixels, eight of
- * them in flight, and reads it from its end. Each value is read once and written once. Blocks are
+ * flip on a CUDA device: a warp writes a row and reads it from its end; its threads do neighboring
+ * detector pixels, eight of them in flight. Each value is read once and written once. Blocks are
  * 256 threads for 8 rows, as many warps as a multiprocessor holds.
  */
 #include "cuda/device/launch.cuh"

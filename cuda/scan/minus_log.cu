@@ -3,8 +3,8 @@
  * minus_log on a CUDA device: y = -log(t), by the operations of the CPU code in its order, so that
  * the bytes are the same. A thread maps groups of four values, four of them in flight: 8 bytes of
  * memory traffic a value, and 4 more for counting what has no logarithm. 256 threads a block leave
- * the registers for that, a few waves of blocks fill the device. While it counts, a block keeps to
- * one slice and adds to memory at its end, if it found anything.
+ * enough registers for that, and a few waves of blocks fill the device. When it counts, a block
+ * stays in one slice and adds to memory at its end, if it found anything.
  */
 #include "cuda/device/launch.cuh"
 
@@ -15,7 +15,7 @@ extern "C" {
 
 enum { THREADS = 256, FLIGHT = 4, GROUP = 4, WAVES = 4 };
 
-/* Returns the blocks that the device holds at once. */
+/* Returns how many blocks the device holds at once. */
 static int64_t blocks_at_once(const struct stage_context *context)
 {
     return (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);
@@ -30,8 +30,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 
 struct tally {
     struct minus_log_found *found;
-    struct minus_log_slice *slices; /* NULL: not counted one by one */
-    int64_t z_first, count;         /* the slab's first slice; values of a slice */
+    struct minus_log_slice *slices; /* NULL: slices are not counted separately */
+    int64_t z_first, count;         /* z_first: the slab's first slice; count: values of a slice */
     unsigned blocks;                /* blocks of a slice */
     float lowest;
 };

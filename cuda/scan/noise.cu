@@ -2,8 +2,8 @@
  *
  * noise on a CUDA device: the CPU's function of each pixel, stages/scan/noise.h, so that the bytes
  * are the same. Each value is read once and written once, 8 bytes; the time goes into some 200
- * operations in double, and into the lanes that wait for the one of their warp that PTRS rejects
- * most often. A thread takes one pixel after the other. A block keeps to one slice and adds its
+ * operations in double, and into waiting for the lane of a warp whose random numbers PTRS rejects
+ * most often. A thread takes one pixel after the other. A block stays in one slice and adds its
  * count of starved pixels to memory at its end. Six blocks of 128 threads with 78 registers each
  * fit on a multiprocessor.
  */
@@ -43,7 +43,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     unsigned long long *starved = rule.lines ? (unsigned long long *)context->tables[0].data : NULL;
     if (starved)
         cudaMemsetAsync(starved, 0, (size_t)nz * sizeof *starved, call->stream);
-    for (int64_t z = 0; z < nz; z += 65535 /* blocks along y of a grid */) {
+    for (int64_t z = 0; z < nz; z += 65535 /* limit of blocks along y of a grid */) {
         const dim3 grid((unsigned)(work < most ? work : most),
                         (unsigned)(nz - z < 65535 ? nz - z : 65535));
         add_noise<<<grid, THREADS, 0, call->stream>>>(

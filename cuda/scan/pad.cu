@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pad on a CUDA device: a warp writes a row, its threads neighboring detector pixels, eight of them
- * in flight. Each value is read once from memory (the sides again, from cache) and written once.
- * Old and new rows begin at different places within 16 bytes, so that threads move single values;
+ * pad on a CUDA device: a warp writes a row; its threads do neighboring detector pixels, eight of
+ * them in flight. Each value is read once from memory (the sides again, from cache) and written
+ * once. Old and new rows begin at different offsets within 16 bytes, so threads move single values;
  * blocks of 256 threads for 8 rows, as many warps as a multiprocessor holds, keep enough of them in
  * flight.
  */

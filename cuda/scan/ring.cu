@@ -26,7 +26,7 @@ extern "C" {
 
 enum { TILE = 32, TILE_WARPS = 8, WORDS = RING_LEAST_PLACES, RANKS = 128, RUN = 64, AT_ONCE = 32 };
 
-/* The scratch of the slices that are in work at once. */
+/* The scratch for the slices that are in work at once. */
 struct ring_buffers {
     int32_t *keys;   /* [slice][detector][view], then the medians [rank] */
     int32_t *sorted; /* [slice][detector][rank] */
@@ -125,8 +125,8 @@ static __device__ void order(uint64_t &a, uint64_t &b, bool falling)
     a = low;
 }
 
-/* Takes COUNT words that lie `distance` apart through the steps of distances distance * COUNT / 2
- * ... distance. */
+/* Takes COUNT words that are `distance` apart through the steps of the network with distances
+ * distance * COUNT / 2 ... distance. */
 template <int COUNT>
 static __device__ void merge_words(uint64_t *words, int first, int distance, bool falling)
 {
@@ -145,7 +145,7 @@ static __device__ void merge_words(uint64_t *words, int first, int distance, boo
         words[place_of(first + i * distance)] = w[i];
 }
 
-/* A thread takes COUNT words, those of one group of `distance * COUNT`. */
+/* A thread does COUNT words of one group of `distance * COUNT` words. */
 template <int COUNT>
 static __device__ void merge_step(uint64_t *words, int n, int length, int distance)
 {
@@ -156,7 +156,7 @@ static __device__ void merge_step(uint64_t *words, int n, int length, int distan
     __syncthreads();
 }
 
-/* Each thread sorts runs of 16 by the same network. */
+/* Each thread sorts runs of 16 words by the same network. */
 static __device__ void sort_runs(uint64_t *words, int n)
 {
     for (int i = threadIdx.x; i < n / WORDS; i += blockDim.x) {
@@ -185,7 +185,8 @@ static __device__ void sort_words(uint64_t *words, int n)
     sort_runs(words, n);
     for (int length = 2 * WORDS; length <= n; length *= 2)
         for (int top = length; top > 1;) {
-            /* The last steps of a merge take 16 words each, the first one what is left. */
+            /* The last steps of a merge take 16 words each; the first one takes what is left
+             * over. */
             int steps = 31 - __clz(top);
             steps = steps % 4 ? steps % 4 : 4;
             const int distance = top >> steps;
@@ -213,7 +214,7 @@ static __global__ void sort_columns(struct ring_buffers buffers, int places)
                      : UINT64_MAX;
     __syncthreads();
     sort_words(words, places);
-    /* Ranks by view go through the places of the sorted words. */
+    /* Ranks are sorted by view through the memory of the sorted words. */
     uint64_t *own = words;
     for (int rank = threadIdx.x; rank < n; rank += blockDim.x) {
         const uint64_t word = own[place_of(rank)];
@@ -224,8 +225,8 @@ static __global__ void sort_columns(struct ring_buffers buffers, int places)
 
 /* ---- medians --------------------------------------------------------------------------------- */
 
-/* A window is CAPACITY sorted keys, an odd number; fewer keys have as many lowest as highest ones
- * around them. */
+/* A window has CAPACITY sorted keys, an odd number. If there are fewer keys, as many lowest as
+ * highest keys fill it up. */
 template <int CAPACITY> static __device__ void remove_key(int32_t window[CAPACITY], int32_t key)
 {
 #pragma unroll
@@ -234,7 +235,7 @@ template <int CAPACITY> static __device__ void remove_key(int32_t window[CAPACIT
     window[CAPACITY - 1] = INT32_MAX;
 }
 
-/* Inserts a key; the last one falls out. */
+/* Inserts a key; the last one is dropped. */
 template <int CAPACITY> static __device__ void insert_key(int32_t window[CAPACITY], int32_t key)
 {
 #pragma unroll

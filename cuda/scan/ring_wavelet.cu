@@ -2,12 +2,13 @@
  *
  * ring on a CUDA device, method fourier-wavelet (stages/scan/ring_wavelet.h), with sums in the
  * order of the CPU code. A thread makes one value: of a filter along the views or along the
- * detector, of a wave, or of a part made again from its waves. Neighboring threads take neighboring
- * detector pixels, so that the loads of a warp lie side by side, or in every second place.
+ * detector, of a Fourier coefficient along the views (a wave), or of a part that is restored from
+ * its waves. Neighboring threads take neighboring detector pixels, so the loads of a warp are side
+ * by side, or in every second place.
  *
- * Over all levels about 13 bytes a value move down and as many up, 8 at the finest level; the taps
- * of a filter overlap and come from the caches. A block is 256 threads, 64 along the detector,
- * because neighbors in view share their taps.
+ * Over all levels about 13 bytes a value are moved on the way down, and as many on the way up (8 of
+ * them at the finest level); the taps of a filter overlap and come from the caches. A block is 256
+ * threads, 64 along the detector, because neighbors in view share their taps.
  */
 #include "cuda/scan/ring_wavelet.cuh"
 #include "cuda/values/border.cuh"
@@ -19,7 +20,7 @@ extern "C" {
 
 enum { COLUMNS = 64, ROWS = 4, AT_ONCE = 16 };
 
-/* The buffers of one slice; those of the next slice begin `floats` further. */
+/* The buffers of one slice; those of the next slice begin `floats` floats further. */
 struct wavelet_buffers {
     float *image, *half, *odd, *even, *parts, *waves;
     int64_t floats;
@@ -66,7 +67,7 @@ size_t ts_cuda_ring_wavelet_scratch(const struct stage_context *context, int64_t
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A thread's place: its row and column, of slice blockIdx.z. */
+/* A thread's row and column; its slice is blockIdx.z. */
 struct cell {
     int64_t row, column;
 };
@@ -134,7 +135,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     v[at] = high;
 }
 
-/* cosines: the level's table, in which sines and weights follow. A block is ROWS waves high. */
+/* `cosines` is the level's table, which continues with sines and weights. A block does ROWS
+ * waves. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     find_waves(struct ring_level level, const float *cosines, const float *v, float *waves,
                int64_t stride)
@@ -176,7 +178,7 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     v[blockIdx.z * stride + cell.row * columns + cell.column] = sum;
 }
 
-/* `c` is NULL where there is none. */
+/* `c` is NULL if there is none. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     detectors_up(struct ring_level level, const float *filters, int length, const float *c,
                  const float *v, float *t, int64_t stride)
@@ -194,7 +196,7 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     t[blockIdx.z * stride + cell.row * level.detectors + cell.column] = sum;
 }
 
-/* Writes image - c, or c itself where image is NULL. */
+/* Writes image - c, or c itself if image is NULL. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     views_up(struct ring_level level, const float *low, int length, const float *t, int64_t stride,
              const float *image, int64_t image_stride, float *out, int64_t out_stride)
@@ -223,7 +225,7 @@ struct wavelet_job {
     const struct stage_context *context;
     const struct ring_levels *levels;
     struct wavelet_buffers buffers;
-    const float *tables, *image; /* image: as floats */
+    const float *tables, *image; /* image: the input as floats */
     int64_t image_stride, n;
     cudaStream_t stream;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has scratch_bytes() and map() of ring's method fourier-wavelet on the device.
+ * These are scratch_bytes() and map() of ring's method fourier-wavelet on the device.
  */
 #ifndef CUDA_SCAN_RING_WAVELET_CUH
 #define CUDA_SCAN_RING_WAVELET_CUH
@@ -8,7 +8,7 @@
 #include "cuda/device/launch.cuh"
 
 size_t ts_cuda_ring_wavelet_scratch(const struct stage_context *context, int64_t n);
-/* constants: the tables of ts_ring_tables(). */
+/* The constants are the tables of ts_ring_tables(). */
 enum ts_status ts_cuda_ring_wavelet(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);
 

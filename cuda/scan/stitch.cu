@@ -2,10 +2,11 @@
  *
  * stitch on a CUDA device: one thread makes one detector pixel of the result, in up to 8 views
  * whose samples are in flight together. Tables of stages/scan/stitch.c hold a weight for each pixel
- * and an opposite for each view, and stay in the caches. The two halves of a turn are read once
- * from memory (side by side in a warp, the opposite's backwards; its further taps come from cache)
- * and the result is written once: 12 bytes a sample that both halves see, 8 a sample of one. Blocks
- * are 128 threads, which keeps a narrow detector's last block from standing idle.
+ * and an opposite for each view, and stay in the caches. Both halves of a turn are read once from
+ * memory (neighboring threads read neighbors, for the opposite view backwards; its other taps come
+ * from the cache), and the result is written once: 12 bytes a sample that both halves see, 8 a
+ * sample of one. Blocks are 128 threads, so that the last block of a narrow detector has few idle
+ * threads.
  */
 #include "cuda/device/launch.cuh"
 
@@ -25,7 +26,7 @@ static size_t weights_bytes(const struct stage_context *context)
     return ts_cuda_stride((size_t)context->out.axes[2].n * sizeof(float));
 }
 
-/* Behind them, on the host alone, is the scratch in which the opposites are found. */
+/* The constants are followed, only on the host, by the scratch in which the opposites are found. */
 static size_t constants_bytes(const struct stage_context *context)
 {
     return opposites_bytes(context) + weights_bytes(context) +
@@ -44,11 +45,11 @@ struct stitch_job {
     struct stitch_grid grid;
     const struct stitch_opposite *opposites;
     const float *weights;
-    int64_t n_in, first, views,
-        n_rows; /* views of the input, and those of the result; rows of the result */
+    int64_t n_in, first, views, n_rows; /* n_in: views of the input; first, views: those of the
+                                         * result; n_rows: rows of the result */
 };
 
-/* Returns sample i of the opposite; beyond its ends the last one counts. */
+/* Returns sample i of the opposite view, or the last one beyond its ends. */
 template <typename T>
 static __device__ float opposite_at(const T *first, const T *second, float past, int64_t n,
                                     int64_t i)

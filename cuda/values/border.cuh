@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These functions apply the border rules of stages/engine/border.h on the device: they find which
- * sample of a line stands for one outside it.
+ * sample of a line replaces one outside it.
  *
  *     ts_cuda_border_index    for loops that meet the border often
  *     ts_cuda_border_rarely   for loops whose samples mostly lie inside
@@ -16,8 +16,8 @@ extern "C" {
 #include "stages/engine/border.h"
 }
 
-/* Returns the sample in [0, n) that stands for sample i, or -1 for the constant outside, as
- * ts_border_index() does. */
+/* Returns the sample in [0, n) that replaces sample i, or -1 for the constant, as ts_border_index()
+ * does. */
 static inline __device__ int64_t ts_cuda_border_index(int64_t i, int64_t n, int border)
 {
     if (i >= 0 && i < n)
@@ -31,8 +31,8 @@ static inline __device__ int64_t ts_cuda_border_index(int64_t i, int64_t n, int 
                                                      : n;
     if (period == 0)
         return 0;
-    /* Most samples lie one period outside at most; a window wider than the image goes round more
-     * often. */
+    /* Most samples are at most one period outside; with a window wider than the image they may be
+     * several outside. */
     i = i < 0 ? i + period : i;
     if (i < 0 || i >= period)
         i = ((i % period) + period) % period;

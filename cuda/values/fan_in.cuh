@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions are stages/values/fan_in.h on the device: they join the partial results of
- * threads and blocks into one, in an order that depends only on how many there are. Numbers are
- * added; a struct that fans in has an overload of `ts_cuda_join(type *into, const type *from)`.
+ * These functions do what stages/values/fan_in.h does, on the device: they join the partial results
+ * of threads and blocks into one, in an order that depends only on how many there are. Numbers are
+ * added; a struct needs an overload of `ts_cuda_join(type *into, const type *from)`.
  */
 #ifndef CUDA_VALUES_FAN_IN_CUH
 #define CUDA_VALUES_FAN_IN_CUH
@@ -13,7 +13,7 @@ extern "C" {
 #include "stages/values/fan_in.h"
 }
 
-/* Returns the stride with which n values start: the largest power of two below n. */
+/* Returns the first stride of a fan-in of n values: the largest power of two below n. */
 static __host__ __device__ inline int64_t ts_cuda_stride_of(int64_t n)
 {
     int64_t stride = 0;
@@ -28,9 +28,9 @@ static __device__ inline void ts_cuda_join(number *into, const number *from)
     *into += *from;
 }
 
-/* Joins the values of threads 0 to n - 1 of the block into thread 0's: 0 with 128, 1 with 129, ...
- * of 256. All threads call it; shared holds as many values as half the power of two that n rounds
- * up to, and is free again afterwards. */
+/* Joins the values of threads 0 to n - 1 of the block into that of thread 0; of 256, value 128 is
+ * joined to 0, 129 to 1, and so on. All threads call it. `shared` has room for half as many values
+ * as n rounded up to a power of two, and is free again afterwards. */
 template <typename type> static __device__ void ts_cuda_fan_in(type *value, type *shared, int n)
 {
     const int thread = (int)threadIdx.x, warp = 32;
@@ -56,8 +56,8 @@ template <typename type> static __device__ void ts_cuda_fan_in(type *value, type
 
 /* ---- tables of counts ------------------------------------------------------------------------ */
 
-/* One step of a fan-in of tables: table i adds table i + stride. A thread joins one bin of one
- * pair. blockIdx.z is the set of tables, which starts set_bins counts after the one before. */
+/* Does one step of a fan-in of tables: table i adds table i + stride. A thread joins one bin of one
+ * pair. blockIdx.z is the set of tables; sets are set_bins counts apart. */
 template <typename type>
 static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t n_bins,
                                            int64_t stride, int64_t n_tables)
@@ -71,7 +71,7 @@ static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t
 enum { CUDA_TABLE_COLUMNS = 32, CUDA_TABLE_ROWS = 32 };
 
 /* A block joins 32 bins: row r of its threads adds the tables [r * run, (r + 1) * run), one after
- * the other; then the rows fan in. */
+ * the other; then the rows are joined by fan-in. */
 template <typename type>
 static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, int64_t n_bins,
                                                 int64_t run, int64_t n_tables)
@@ -94,8 +94,8 @@ static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, in
 }
 
 /* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first,
- * and does so for each of n_sets <= 65535 sets of tables; the other tables are overwritten. Only
- * enqueues: call ts_cuda_launched() after it. */
+ * and does so for each of n_sets <= 65535 sets of tables; the other tables are overwritten. It only
+ * enqueues; call ts_cuda_launched() after it. */
 template <typename type>
 static void ts_cuda_tables_join(type *sets, int64_t n_sets, int64_t n_tables, int64_t n_bins,
                                 enum reduction_method method, cudaStream_t stream)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/values/finite_values.h on a CUDA device: counts the values that are not finite, finds the
- * first of them, and the largest magnitude. Threads stride through a slice, each with
- * 8 loads in flight; it adds to the slice's partial by integer atomics, which only a bad value and
- * the maximum of a warp need. Memory traffic: 4 bytes read a pixel. 256 threads a block, and as
- * many blocks as the device holds at once, so that there are few atomics.
+ * This does what stages/values/finite_values.h does, on a CUDA device: it counts the values that
+ * are not finite, finds the first of them, and finds the largest magnitude. Threads stride through
+ * a slice, each with 8 loads in flight. They add to the slice's partial by integer atomics, but
+ * only for a bad value and for the maximum of a warp. Memory traffic: 4 bytes read a pixel. 256
+ * threads a block, and as many blocks as the device holds at once, so that there are few atomics.
  */
 #include "cuda/values/reductions.cuh"
 
@@ -20,8 +20,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(struct not_finite) : 0;
 }
 
-/* Looks at n_slices slices of `count` values; the first value of all is value `offset` of the
- * volume. The grid has parts of a slice and slices (any number). */
+/* Examines n_slices slices of `count` values; their first value is number `offset` of the volume.
+ * The grid counts parts of a slice, and slices (any number). */
 static __global__ void __launch_bounds__(THREADS)
     look(const uint32_t *in, int64_t count, int64_t n_slices, unsigned long long offset,
          char *partials, size_t stride)
@@ -77,7 +77,7 @@ static void collect(const struct stage_context *context, int input, const void *
     memcpy(total, partial, sizeof(struct not_finite));
 }
 
-/* One block. */
+/* Runs as one block. */
 static __global__ void __launch_bounds__(THREADS)
     check_slices(const char *partials, size_t stride, char *results, size_t result_stride,
                  int64_t z_first, int n, struct cuda_refused *refused)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda/values/half.h: a thread rounds every so many values, with 4 loads in flight, by the device's
- * own conversion. NaN is set apart, because the device has another one than core/half.c. Finite
- * values that become infinite make the run fail, so they are rare, and each takes an atomic maximum
- * of its own. Memory traffic: 4 bytes read and 2 written a value, 1 value an access, since slices
- * of halves need not begin on words. 256 threads a block, and as many blocks as the device holds at
- * once.
+ * The kernel of cuda/values/half.h: a thread rounds every gridDim * blockDim-th value, with 4 loads
+ * in flight, by the device's own conversion. NaN is handled separately, because the device's NaN
+ * differs from that of core/half.c. Finite values that become infinite make the run fail, so they
+ * are rare, and each takes an atomic maximum of its own. Memory traffic: 4 bytes read and 2 written
+ * a value, 1 value an access, since slices of halves need not begin on words. 256 threads a block,
+ * and as many blocks as the device holds at once.
  */
 #include <cuda_fp16.h>
 

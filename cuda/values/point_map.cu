@@ -3,29 +3,30 @@
  * This applies point functions to a slab. Memory traffic: each value is read once and written once.
  *
  * 16- and 32-bit values: a thread maps groups of 16 bytes (of the wider of the two types), several
- * of them in flight before the first is used, and computes in double. 256 threads a block leave the
- * registers for that.
+ * of them in flight before the first is used, and computes in double. 256 threads a block leave
+ * enough registers for that.
  *
  * 8-bit values: a block computes the 256 results once and keeps a copy of them in shared memory for
- * every lane, word w of lane l at w * 32 + l, so that no two lanes of a warp ever meet in a bank,
- * whatever the image.
+ * every lane, word w of lane l at w * 32 + l, so that lanes never use the same bank, whatever the
+ * image.
  *
- * 16-bit values, where the function costs more than memory does (a sigmoid, or any where doubles
+ * 16-bit values, if the function takes longer than memory (a sigmoid, or any function if doubles
  * are slow): a table of all 65,536 results is made first. Blocks of 1,024 threads, one on each
- * multiprocessor, bring it into shared memory; where it does not fit, it is read through the cache,
+ * multiprocessor, bring it into shared memory; if it does not fit, it is read through the cache,
  * which holds the part that an image uses.
  */
 #include "cuda/values/point_map.cuh"
 
 enum { THREADS = 256, TABLE_THREADS = 1024, LANES = 32, KEYS_8 = 256, KEYS_16 = 65536, WAVES = 4 };
-/* Kinds beside enum point_kind: a table in place of the function, with a copy for every lane or one
- * copy; and a bit for a function that multiplies by the reciprocal of its divisor. */
+/* More kinds beside enum point_kind: a table that replaces the function, with a copy for every lane
+ * or only one copy; and a bit for a function that multiplies by the reciprocal of its divisor. */
 enum { POINT_LANES = POINT_SIGMOID + 1, POINT_TABLE, POINT_BY_RECIPROCAL = 8 };
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-/* a / divisor, rounded once like the division itself: each step takes off what the last left of a
- * (Markstein 1990). Exact for divisors whose reciprocal keeps all its digits; see divides_by(). */
+/* Returns a / divisor, rounded once as the division itself is: each step subtracts from a what the
+ * last one has found (Markstein 1990). It is exact for divisors whose reciprocal keeps all its
+ * digits; see divides_by(). */
 template <bool FINITE>
 static __device__ double point_quotient(double a, double divisor, double reciprocal)
 {
@@ -63,9 +64,9 @@ static __device__ double point_value_of(double x, const struct point_function &f
                                     : point_value<POINT_SIGMOID, true>(x, f);
 }
 
-/* Between 8- or 16-bit integers and doubles by an addition to a double whose lowest digit is 1:
- * conversions take the double units four times as long. Worth its instructions only where the
- * function has next to none (MAGIC). */
+/* Converts between 8- or 16-bit integers and doubles by adding to a double whose lowest digit is 1,
+ * because conversion instructions take the double units four times as long. The extra instructions
+ * only pay if the function has very few (MAGIC). */
 template <typename In, bool MAGIC> static __device__ double point_load(In x)
 {
     const int unit = 0x43300000; /* upper half of the bits of 2^52 */
@@ -77,8 +78,8 @@ template <typename In, bool MAGIC> static __device__ double point_load(In x)
         return __hiloint2double(unit, (int)x) - 0x1p52;
 }
 
-/* Rounds half to even. Beyond int, or +-2^30 with MAGIC, the result is the nearer end of int; for
- * NaN it is 0. */
+/* Rounds half to even. Values beyond int (beyond +-2^30 with MAGIC) become the nearer end of int;
+ * NaN becomes 0. */
 template <bool MAGIC> static __device__ int point_round(double y)
 {
     if (!MAGIC)
@@ -105,7 +106,7 @@ template <typename Out, bool MAGIC> static __device__ Out point_store(double y)
     }
 }
 
-/* Returns the bits of the result for the bits of one of the 8- or 16-bit values. */
+/* Returns the bits of the result for the bits of an 8- or 16-bit value. */
 static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dtype out,
                                       const struct point_function &f)
 {
@@ -129,15 +130,14 @@ static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dt
 
 /* ---- a slab ---------------------------------------------------------------------------------- */
 
-/* The cut of a slab: blocks work on groups of one slice (or of the slab as one, where the slices do
- * not matter). */
+/* How a slab is cut: blocks work on groups of one slice (or of the slab as one, if it does not
+ * matter which slice a value is in). */
 struct point_span {
-    int64_t count; /* values of a slice */
-    int64_t
-        phase; /* place of the first value within its aligned group; -1: groups are not aligned */
+    int64_t count;   /* values of a slice */
+    int64_t phase;   /* place of the first value in its aligned group; -1: groups are not aligned */
     unsigned blocks; /* blocks of a slice */
     const void *numbers;
-    size_t stride; /* between the numbers of slices */
+    size_t stride; /* bytes between the numbers of slices */
 };
 
 static __device__ struct point_function fitted(struct point_function function,
@@ -151,8 +151,8 @@ static __device__ struct point_function fitted(struct point_function function,
     return function;
 }
 
-/* A group has as many values as make 16 bytes of the wider type; FLIGHT groups make 64 bytes of
- * input, but there are at most 8. */
+/* A group has as many values as make 16 bytes of the wider type. FLIGHT groups make 64 bytes of
+ * input, but are at most 8. */
 template <typename In, typename Out> struct point_group {
     enum {
         N = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)),
@@ -235,7 +235,7 @@ static __global__ void __launch_bounds__(THREADS)
         map_groups<In, Out, KIND>(in, out, span, f, NULL);
 }
 
-/* Bits is an unsigned type as wide as the result. */
+/* Bits is the unsigned type of the result's width. */
 template <typename Bits>
 static __global__ void __launch_bounds__(THREADS)
     map_lanes(const uint8_t *in, Bits *out, struct point_span span, struct point_function function,
@@ -259,7 +259,7 @@ static __global__ void __launch_bounds__(THREADS)
                                            (const char *)(lanes + threadIdx.x % LANES));
 }
 
-/* A thread makes one entry. */
+/* Makes the table; a thread makes one entry. */
 template <typename Bits>
 static __global__ void __launch_bounds__(THREADS)
     make_table(Bits *table, struct point_span span, struct point_function function,
@@ -296,8 +296,8 @@ struct point_job {
     int64_t n_slices;
 };
 
-/* Cuts the values into aligned groups, where both images have them at the same values, and blocks
- * for a few waves. */
+/* Cuts the values into aligned groups, if both images are aligned at the same values, and into
+ * blocks for a few waves. */
 template <typename In, typename Out> static void cut(struct point_job *job)
 {
     typedef struct point_group<In, Out> group;
@@ -335,7 +335,7 @@ template <typename Bits> static void launch_lanes(struct point_job *job)
         job->in->dtype, job->out->dtype);
 }
 
-/* A table pays for itself from a few million values on. */
+/* Returns true if a table pays, which it does from a few million values on. */
 static bool wants_table(const struct point_job *job)
 {
     return ts_dtype_bytes(job->in->dtype) == 2 && job->n_slices == 1 &&
@@ -377,8 +377,8 @@ size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n)
                                                   : 0;
 }
 
-/* The stages' results are f32, u8 or u16, or of the type of the image where the function turns it
- * over. */
+/* The results of stages are f32, u8 or u16, or of the image's own type if the function reverses
+ * it. */
 template <typename In> static void launch_wide(struct point_job *job)
 {
     if (job->out->dtype == TS_F32)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This maps every value of a slab by itself on a CUDA device: stages/values/point_map.h for
- * launchers. Values are computed in double by the CPU code's operations in the CPU code's order, so
- * that integers are the same bytes.
+ * launchers. Values are computed in double with the operations of the CPU code in the same order,
+ * so that integers are equal.
  *
  *   POINT_REVERSE  y = middle - x
  *   POINT_LINEAR   y = below where x <= low, above where x >= high, else ((x - middle) / divisor +
@@ -16,13 +16,13 @@
 
 enum point_kind { POINT_REVERSE, POINT_LINEAR, POINT_SIGMOID };
 
-/* The ways in which two numbers of a reduction's result (a, b) complete the function. */
+/* How two numbers of a reduction's result (a, b) complete the function. */
 enum point_fit {
     POINT_FIT_NONE,
     POINT_FIT_MIDDLE, /* middle = a */
-    POINT_FIT_RANGE,  /* middle = a, divisor = b - a, or 1 where that is not above 0 */
+    POINT_FIT_RANGE,  /* middle = a, divisor = b - a, or 1 if that is not above 0 */
     POINT_FIT_CLIP,   /* middle = low = a, divisor = b - a, and x >= b gives `above` */
-    POINT_FIT_SCALE   /* middle = a, divisor = b, or 1 where that is not above 0 */
+    POINT_FIT_SCALE   /* middle = a, divisor = b, or 1 if that is not above 0 */
 };
 
 struct point_function {
@@ -49,11 +49,12 @@ static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *
     function->fit = POINT_FIT_NONE;
 }
 
-/* scratch_bytes() of a stage that maps by ts_cuda_point_map, for any number of slices. */
+/* Returns the scratch bytes of a stage that maps with ts_cuda_point_map, for any number of
+ * slices. */
 size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n);
 /* Computes out = function(in). Integer outputs are rounded half to even and saturated, and NaN
- * becomes 0 there. With a fit the numbers are the first doubles of call->result; per_slice: of
- * every slice its own result, result_bytes apart. */
+ * becomes 0 there. With a fit, the numbers are the first doubles of call->result; with per_slice,
+ * every slice has its own result, and these are result_bytes apart. */
 enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in,
                                  struct ts_image *out, const struct point_function *function,
                                  bool per_slice, size_t result_bytes, const struct cuda_call *call);

@@ -26,8 +26,8 @@ enum {
     TILE = THREADS * KEYS_A_THREAD
 };
 
-/* This is the work of one launch on one digit: slice z has n keys at from + z * n, counts
- * [digit][tile] and totals [digit]. */
+/* The work of one launch on one digit: slice z has n keys at from + z * n, counts [digit][tile] and
+ * totals [digit]. */
 struct sort_job {
     const uint32_t *from;
     uint32_t *to, *counts, *totals;
@@ -56,8 +56,8 @@ static __global__ void __launch_bounds__(THREADS) count_digits(struct sort_job j
     job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile] = counts[threadIdx.x];
 }
 
-/* Makes exclusive sums of the counts of each digit over the tiles, and their total. A warp has a
- * digit of a slice. */
+/* Computes the exclusive sums of the counts of each digit over the tiles, and their total. A warp
+ * does one digit of a slice. */
 static __global__ void __launch_bounds__(THREADS) scan_digits(struct sort_job job)
 {
     const int64_t digit = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
@@ -74,6 +74,7 @@ static __global__ void __launch_bounds__(THREADS) scan_digits(struct sort_job jo
         job.totals[digit] = sum;
 }
 
+/* Moves the keys of one tile to their places by the present digit, in each block. */
 static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job job)
 {
     __shared__ uint32_t

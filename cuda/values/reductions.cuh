@@ -14,7 +14,7 @@
 
 #include "cuda/device/launch.cuh"
 
-enum { CUDA_WARP = 32, CUDA_BLOCK_WARPS = 32 /* at most */ };
+enum { CUDA_WARP = 32, CUDA_BLOCK_WARPS = 32 /* the most warps of a block */ };
 
 template <typename T> static __device__ inline T warp_inclusive_sum(T value)
 {

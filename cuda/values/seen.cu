@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda/values/seen.h: a thread looks at every so many values of a slice, with 8 loads in flight,
- * and writes to memory only what it finds, which is rare. Memory traffic: 4 bytes read a value. 256
- * threads a block, and as many blocks as the device holds at once.
+ * The kernel of cuda/values/seen.h: a thread looks at values of a slice, a whole grid apart, with 8
+ * loads in flight, and writes to memory only what it finds, which is rare. Memory traffic: 4 bytes
+ * read a value. 256 threads a block, and as many blocks as the device holds at once.
  */
 #include "cuda/device/launch.cuh"
 
@@ -14,7 +14,7 @@ enum { THREADS = 256, FLIGHT = 8, MOST_SLICES = 65535 };
 
 static const struct stage seen_stage = {.name = "output"};
 
-/* The grid has parts of a slice and slices (any number). */
+/* The grid counts parts of a slice, and slices (any number). */
 static __global__ void __launch_bounds__(THREADS)
     look(const uint32_t *in, int64_t count, int64_t n_slices, uint32_t *seen, uint32_t infinite,
          uint32_t nan, uint32_t also)

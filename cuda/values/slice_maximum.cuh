@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds the largest magnitude of every slice, for methods that scale the values of a slice
- * into the range of a shorter type. A thread looks at every so many values of a slice; a maximum
- * does not depend on the order. Memory traffic: each value is read once. 256 threads a block keep
- * enough loads in flight.
+ * into the range of a shorter type. A thread looks at values of a slice that are a whole grid
+ * apart; a maximum does not depend on the order. Memory traffic: each value is read once. 256
+ * threads a block keep enough loads in flight.
  */
 #ifndef CUDA_VALUES_SLICE_MAXIMUM_CUH
 #define CUDA_VALUES_SLICE_MAXIMUM_CUH
@@ -12,8 +12,8 @@
 
 enum { SLICE_MAXIMUM_THREADS = 256 };
 
-/* A maximum is kept as the bits of a float, which order as the floats do. From
- * SLICE_MAXIMUM_NOT_FINITE on the slice holds a NaN or an infinity. */
+/* A maximum is kept as the bits of a float, which have the order of floats. If it is at least
+ * SLICE_MAXIMUM_NOT_FINITE, the slice contains a NaN or an infinity. */
 static const uint32_t SLICE_MAXIMUM_NOT_FINITE = 0x7F800000u;
 
 static __global__ void __launch_bounds__(SLICE_MAXIMUM_THREADS)
@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(SLICE_MAXIMUM_THREADS)
         values[i] = 0;
 }
 
-/* The grid has parts of a slice and slices. maxima[] starts as 0. */
+/* The grid counts parts of a slice, and slices. maxima[] must be 0 before. */
 template <typename T>
 static __global__ void __launch_bounds__(SLICE_MAXIMUM_THREADS)
     find_slice_maxima(const T *in, int64_t pixels, int64_t n_slices, uint32_t *maxima)
@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(SLICE_MAXIMUM_THREADS)
 }
 
 /* Returns two factors whose product is the power of two that brings this maximum into [2^to, 2^(to
- * + 1)), or its inverse with sign -1. They are two because their product may leave the range of
+ * + 1)), or, with sign -1, the inverse. There are two because their product may exceed the range of
  * floats. */
 static __device__ __forceinline__ float2 ts_cuda_slice_maximum_scale(uint32_t maximum, int to,
                                                                      int sign)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Value keys are integers that order as the values of an image do.
+ * Value keys are integers with the same order as the values of an image.
  *
- * ts_cuda_key_of() and ts_cuda_value_of() go to signed 32-bit keys and back, as
+ * ts_cuda_key_of() and ts_cuda_value_of() convert to signed 32-bit keys and back, as
  * stages/values/value_keys.h does. T is float or the unsigned integer as wide as a value
  * (TS_CUDA_BIT_TYPES); `flip` is ts_cuda_key_flip() of the image's type. Keys of integers differ
- * from their values by a constant at most.
+ * from the values only by a constant.
  *
  * ts_cuda_order_key() gives unsigned keys of the 32-bit types, as stages/counting/percentile.c
  * does: it flips all bits of negative floats, and the sign bit of other signed values.

@@ -13,18 +13,18 @@ enum key_kind { KEY_8, KEY_16, KEY_32, KEY_F32 };
 
 struct range_span {
     int64_t count;   /* values of a slice */
-    int64_t phase;   /* place of the first value within its 16 bytes */
+    int64_t phase;   /* offset of the first value within its 16 bytes */
     unsigned blocks; /* blocks of a slice */
     uint32_t flip;   /* sign bits of signed integers */
-    size_t stride;   /* between the partials of slices */
+    size_t stride;   /* bytes between the partials of slices */
 };
 
-/* 8- and 16-bit keys stand in the two halves of low and high. */
+/* low and high each contain two 8- or 16-bit keys, one in each half. */
 struct range_found {
     uint32_t low, high, n_nan, n_infinite;
 };
 
-/* Adds a word of 4 bytes, which has equal values where fewer are to be added. */
+/* Adds a word of 4 bytes. If fewer values are to be added, the word repeats some. */
 template <int KIND>
 static __device__ void add_word(struct range_found *found, uint32_t word, uint32_t flip)
 {
@@ -94,7 +94,7 @@ static __device__ void merge_block(struct range_found *found, struct cuda_value_
         atomicAdd(&partial->n_infinite, found->n_infinite);
 }
 
-/* T is the unsigned integer as wide as a value. */
+/* T is the unsigned integer of the value's width. */
 template <typename T, int KIND>
 static __global__ void __launch_bounds__(THREADS)
     find_range(const T *in, char *partials, struct range_span span)

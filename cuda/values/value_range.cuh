@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds the smallest and the largest finite value, and counts values that are NaN or infinite:
- * stages/values/value_range.h for launchers. Only integers are added up (values as keys of the same
- * order), so that any grouping of slices, blocks and slabs gives the same bytes.
+ * This finds the smallest and the largest finite value, and counts NaN and infinite values, as
+ * stages/values/value_range.h does, for launchers. It only adds integers and compares keys, so any
+ * grouping of slices, blocks and slabs gives the same bytes.
  */
 #ifndef CUDA_VALUES_VALUE_RANGE_CUH
 #define CUDA_VALUES_VALUE_RANGE_CUH
@@ -13,12 +13,12 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-/* Zero bytes are an empty range. A key is the value's rank in its type: bits ^ sign bit for signed
- * integers; for floats all bits of negative ones turned, the sign bit of the others. Only finite
- * values count towards the ends. */
+/* Zero bytes are an empty range. A key is the value's rank in its type: for signed integers, the
+ * bits with the sign bit flipped; for floats, all bits flipped if negative, else only the sign bit.
+ * Only finite values count for `not_low` and `high`. */
 struct cuda_value_range {
-    unsigned long long n, n_nan, n_infinite; /* n: all values */
-    uint32_t not_low, high;                  /* ~ of the lowest key, and the highest key */
+    unsigned long long n, n_nan, n_infinite; /* n: number of all values */
+    uint32_t not_low, high;                  /* ~lowest key, and the highest key */
 };
 
 static inline __host__ __device__ double ts_cuda_value_of_key(uint32_t key, enum ts_dtype dtype)
@@ -41,7 +41,7 @@ static inline __host__ __device__ double ts_cuda_value_of_key(uint32_t key, enum
     }
 }
 
-/* Returns the range that a partial holds; also on the device, for a finish there. */
+/* Returns the range in a partial; also for use on the device. */
 static inline __host__ __device__ struct value_range
 ts_cuda_value_range_collect(const struct cuda_value_range *partial, enum ts_dtype dtype)
 {
@@ -54,7 +54,8 @@ ts_cuda_value_range_collect(const struct cuda_value_range *partial, enum ts_dtyp
     return range;
 }
 
-/* Adds the slices to *partials; or, per_slice, slice i to the partial i * stride bytes further. */
+/* Adds the slices to *partials or, with per_slice, slice i to the partial that is i * stride bytes
+ * further. */
 enum ts_status ts_cuda_value_range_add(const struct stage_context *context,
                                        const struct ts_image *slices, void *partials,
                                        bool per_slice, size_t stride, const struct cuda_call *call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands for the viewer's CUDA side in builds without it. Creating a viewer refuses, so that the
- * other calls, which the linker looks for, are never reached.
+ * Replaces the viewer's CUDA side in builds without it. Creating a viewer refuses, so the other
+ * calls, which are here for the linker, are never reached.
  */
 #include "cuda/view/view.h"
 

@@ -25,26 +25,30 @@ enum { VIEW_PANES = 4, VIEW_COLORS = 256, VIEW_INKS = 8 };
 
 /* A pane is one plane of samples on a part of the picture. */
 struct view_pane {
-    const void *data; /* sample (0, 0) */
+    const void *data; /* points to sample (0, 0) */
     enum ts_dtype dtype;
     int64_t n_u, n_v, stride_u,
         stride_v; /* samples along the pane's x and y, and their distances in elements */
-    int32_t left, top, width, height; /* its place in pixels */
-    double u0, v0, du, dv;  /* left upper corner, and samples a pixel: sample i covers [i, i + 1) */
-    double low, high;       /* window: values up to low are level 0, from high on level 255 */
-    int32_t invert, linear; /* level becomes 255 - level; interpolate between four samples */
+    int32_t left, top, width, height; /* place of the pane in the picture, in pixels */
+    double u0, v0, du, dv;  /* position of the left upper corner in samples, and samples per pixel;
+                             * sample i covers [i, i + 1) */
+    double low, high;       /* window: values up to low have level 0, values from high on have level
+                             * 255 */
+    int32_t invert, linear; /* invert: level becomes 255 - level; linear: interpolate between four
+                             * samples */
 };
 
 /* Colors are 0xAABBGGRR, which is RGBA in memory. */
 struct view_picture {
     int32_t width, height, n_panes;
     struct view_pane panes[VIEW_PANES];
-    uint32_t colors[VIEW_COLORS]; /* of the gray levels */
-    uint32_t inks[VIEW_INKS];     /* of the overlay's numbers; 0 is clear and has no color */
-    const uint8_t *overlay;       /* width * height numbers of inks; NULL: none */
+    uint32_t colors[VIEW_COLORS]; /* color of each gray level */
+    uint32_t inks[VIEW_INKS];     /* colors that the overlay's numbers stand for; number 0 is
+                                   * transparent */
+    const uint8_t *overlay;       /* width * height numbers of inks; NULL: there is none */
 };
 
-/* Colors outside of every plane, and of NaN. */
+/* The colors of pixels outside of every plane, and of NaN. */
 #define VIEW_OUTSIDE 0xFF181410u
 #define VIEW_NAN 0xFF600060u
 
@@ -69,8 +73,9 @@ static inline VIEW_CODE double ts_view_value(const struct view_pane *pane, int64
     }
 }
 
-/* Returns the sample before position `at`, counted from centers, and the way to the next one in
- * *part. Half a sample at the edges repeats the outermost one. */
+/* Returns the sample before position `at`, where centers are at integers, and sets *part to the
+ * fraction of the way to the next sample. The half sample beyond the outermost centers repeats
+ * them. */
 static inline VIEW_CODE int64_t ts_view_before(double at, int64_t n, double *part)
 {
     const double last = (double)(n - 1), from_center = at - 0.5;
@@ -115,8 +120,8 @@ static inline VIEW_CODE uint32_t ts_view_pane_pixel(const struct view_pane *pane
     return value != value ? VIEW_NAN : colors[ts_view_level(pane, value)];
 }
 
-/* Returns the color of a pixel of the picture. `colors` is a copy of the picture's, where that is
- * faster to read. */
+/* Returns the color of a pixel of the picture. `colors` is the picture's own array, or a copy that
+ * is faster to read. */
 static inline VIEW_CODE uint32_t ts_view_pixel(const struct view_picture *picture,
                                                const uint32_t *colors, int32_t x, int32_t y)
 {

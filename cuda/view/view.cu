@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The viewer on a CUDA device: a thread draws one pixel by the rule of cuda/view/picture.h. It
- * reads one sample, four where it interpolates, and a byte of the overlay, and writes 4 bytes.
- * Blocks are 32 x 8, so that a warp reads and writes along a row. The color map is read from shared
+ * reads one sample (four if it interpolates) and a byte of the overlay, and writes 4 bytes. Blocks
+ * are 32 x 8, so that a warp reads and writes along a row. The color map is read from shared
  * memory, since neighbors have different levels.
  *
- * Each image has a session of its own, whose memory is given back when another image takes its
- * place.
+ * Each image has a session of its own, whose memory is freed when a different image replaces it.
  */
 #include <cuda_runtime.h>
 #include <stdlib.h>
@@ -17,8 +16,8 @@ extern "C" {
 }
 
 extern "C" {
-/* From cuda_gl_interop.h, which is not included because it needs the headers of OpenGL for the name
- * of an unsigned. */
+/* From cuda_gl_interop.h, which is not included because it needs the headers of OpenGL for one
+ * integer type. */
 cudaError_t cudaGraphicsGLRegisterBuffer(struct cudaGraphicsResource **resource,
                                          unsigned int buffer, unsigned int flags);
 }
@@ -29,16 +28,16 @@ enum { BLOCK_X = 32, BLOCK_Y = 8, REGISTER_WRITE_DISCARD = 2 };
 
 struct place {
     struct cuda_session *session;
-    unsigned char *at; /* on the device */
+    unsigned char *at; /* address on the device */
     size_t bytes;
-    struct ts_image image; /* as it is described, without data */
+    struct ts_image image; /* the image's description, without data */
 };
 
 struct cuda_view {
     const struct device_numbers *device;
     struct ts_diag *diag;
     struct place images[VIEW_IMAGES];
-    struct place overlay, pixels; /* what a picture of the present size needs beside the images */
+    struct place overlay, pixels; /* buffers for a picture of the present size */
     struct cudaGraphicsResource *buffer;
 };
 
@@ -63,7 +62,7 @@ static enum ts_status fold(const struct cuda_view *view, cudaError_t error, cons
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Makes a place of so many bytes; one that has them already stays. */
+/* Makes sure that the place has this many bytes; one that already has them stays. */
 static enum ts_status make_place(struct cuda_view *view, struct place *place, size_t bytes)
 {
     if (place->session && place->bytes == bytes)
@@ -159,7 +158,7 @@ extern "C" enum ts_status ts_cuda_view_make(struct cuda_view *view,
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* Returns the address on the device that corresponds to one of the host. */
+/* Returns the device address that corresponds to an address on the host. */
 static const void *on_device(const struct cuda_view *view,
                              const struct ts_image images[VIEW_IMAGES], const void *data)
 {

@@ -2,8 +2,8 @@
  *
  * A viewer's part on a CUDA device: copies of the images that are shown, and the kernel that draws
  * pictures of them (cuda/view/picture.h), to host memory or into a pixel buffer object of OpenGL. A
- * viewer belongs to one thread, which is the thread of the OpenGL context where there is one. Where
- * this build has no CUDA code, ts_cuda_view_create refuses and nothing else can be reached.
+ * viewer belongs to one thread, which is the thread of the OpenGL context if there is one. If this
+ * build has no CUDA code, ts_cuda_view_create refuses and nothing else can be reached.
  */
 #ifndef CUDA_VIEW_VIEW_H
 #define CUDA_VIEW_VIEW_H
@@ -25,34 +25,35 @@ enum ts_status ts_cuda_view_create(const struct device_numbers *device, struct t
                                    struct cuda_view **view);
 /* NULL does nothing. */
 void ts_cuda_view_destroy(struct cuda_view *view);
-/* Makes place for an image in place of the one before. TS_RUN_FAILED (code cuda-memory) where it
- * does not fit. */
+/* Makes room for an image that replaces the one before. TS_RUN_FAILED (code cuda-memory) if it does
+ * not fit. */
 enum ts_status ts_cuda_view_image(struct cuda_view *view, enum view_image which,
                                   const struct ts_image *image);
-/* Copies slices from host memory to the image's place; z_first counts them in the whole image. */
+/* Copies slices from host memory to the image on the device; z_first is their index in the whole
+ * image. */
 enum ts_status ts_cuda_view_slices(struct cuda_view *view, enum view_image which,
                                    const struct ts_image *slices);
-/* Runs a stage, prepared for this device and the image VIEW_WHOLE, as far as slice z of its output
- * needs it, and writes that slice to VIEW_MADE, which has place for one. No pixel passes through
- * the host. */
+/* Runs a stage that was prepared for this device and the image VIEW_WHOLE, as far as slice z of its
+ * output needs it, and writes that slice to VIEW_MADE, which has room for one. No pixel passes
+ * through the host. */
 enum ts_status ts_cuda_view_make(struct cuda_view *view, const struct stage_context *context,
                                  int64_t z);
-/* Copies bytes of an image, from `offset` on, to the host: a sample under the pointer, or a slice
- * to be counted. */
+/* Copies bytes of an image, starting at `offset`, to the host, such as a sample under the pointer
+ * or a slice to be counted. */
 enum ts_status ts_cuda_view_read(struct cuda_view *view, enum view_image which, size_t offset,
                                  size_t bytes, void *to);
-/* Draws a picture to host memory, 4 bytes a pixel. `data` of its panes lie within
- * images[which].data of the host; what is drawn is the device's copy. */
+/* Draws a picture to host memory, 4 bytes a pixel. The `data` of its panes point into
+ * images[which].data on the host; the device's copy is drawn. */
 enum ts_status ts_cuda_view_draw(struct cuda_view *view, const struct view_picture *picture,
                                  const struct ts_image images[VIEW_IMAGES], void *pixels);
 /* Registers a pixel buffer object of the calling thread's OpenGL context in place of the one
- * before; 0: none from now on. TS_RUN_FAILED where this device does not draw OpenGL. */
+ * before; 0: none from now on. TS_RUN_FAILED if this device does not draw OpenGL. */
 enum ts_status ts_cuda_view_buffer(struct cuda_view *view, unsigned buffer);
 /* Draws a picture into that buffer, which has 4 bytes a pixel. OpenGL may use it when this
  * returns. */
 enum ts_status ts_cuda_view_draw_buffer(struct cuda_view *view, const struct view_picture *picture,
                                         const struct ts_image images[VIEW_IMAGES]);
-/* Copies bytes of a run on a device to the host, after all that the run has enqueued there; the
+/* Copies bytes of a run's device memory to the host, after all that the run has enqueued there. The
  * run's thread calls it. */
 enum ts_status ts_cuda_view_fetch(void *to, const void *from, size_t bytes, struct ts_diag *diag);
 #pragma GCC visibility pop
