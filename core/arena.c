@@ -38,8 +38,8 @@ void ts_arena_destroy(struct arena *arena)
     free(arena);
 }
 
-/* The blocks of `from` go behind the newest block of `arena`, so that the latter's space is still
- * used. */
+/* Puts the blocks of `from` behind the newest block of `arena`, which has unused space that stays
+ * in use. */
 void ts_arena_join(struct arena *arena, struct arena *from)
 {
     if (!from)

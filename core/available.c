@@ -3,7 +3,7 @@
  * Linux estimates what is free as MemAvailable in /proc/meminfo: free memory and what caches could
  * give back. A process that takes more than a control group allows is killed, so the limits of its
  * group and of all above it count; caches of files are in their usage, and given back. The quota of
- * time of a group counts as so many processors. Where /proc/self/cgroup names a group that is not
+ * time of a group counts as so many processors. If /proc/self/cgroup names a group that is not
  * below the mount, as in a container, the mount itself is the group.
  */
 #include "core/available.h"
@@ -18,16 +18,17 @@
 
 #include "core/number.h"
 
-/* This says where a version of control groups has a controller, and how to ask one group what it
- * leaves. */
+/* How one version of control groups is read: where its controller is mounted, and which function
+ * tells what a group leaves of its limit. */
 struct group_files {
-    const char *mount, *controller; /* controller NULL: version 2, where all have one group */
+    const char *mount, *controller; /* controller is NULL for version 2, which has one group for all
+                                     * controllers */
     int64_t (*left)(const char *folder, const struct group_files *files);
-    const char *limit, *usage, *cache; /* files of memory; cache: a line of memory.stat */
+    const char *limit, *usage, *cache; /* names of the memory files; cache is the name of a line in
+                                        * memory.stat */
 };
 
-/* Reads a file of one number. Returns `none` where there is no file, or no number, such as
- * "max". */
+/* Reads a file of one number. Returns `none` if there is no file, or no number, such as "max". */
 static int64_t read_number(const char *folder, const char *name, int64_t none)
 {
     char path[PATH_MAX], line[64] = "";
@@ -41,7 +42,8 @@ static int64_t read_number(const char *folder, const char *name, int64_t none)
     return read && !ts_number_integer(line, &value) ? value : none;
 }
 
-/* Reads the line of memory.stat that begins with this name; 0 where there is none. */
+/* Returns the number in the line of memory.stat that begins with this name, or 0 if there is
+ * none. */
 static int64_t read_cache(const char *folder, const char *name)
 {
     char path[PATH_MAX], line[128], found[64];
@@ -62,12 +64,12 @@ static int64_t memory_left(const char *folder, const struct group_files *files)
 {
     const int64_t limit = read_number(folder, files->limit, INT64_MAX);
     const int64_t usage = read_number(folder, files->usage, 0) - read_cache(folder, files->cache);
-    if (limit >= INT64_MAX / 2) /* version 1 states the largest number of pages for no limit */
+    if (limit >= INT64_MAX / 2) /* version 1 writes a huge number for no limit */
         return INT64_MAX;
     return usage <= 0 ? limit : usage < limit ? limit - usage : 1;
 }
 
-/* Returns true where a list such as "cpu,cpuacct" has this name. */
+/* Returns true if a comma-separated list such as "cpu,cpuacct" contains this name. */
 static bool has_name(const char *list, const char *name)
 {
     const size_t length = strlen(name);
@@ -76,9 +78,9 @@ static bool has_name(const char *list, const char *name)
     return list != NULL;
 }
 
-/* Writes the group of the process to `group`: the third field of the controller's line of
- * /proc/self/cgroup. A line that has the controller alone is preferred to one that has others
- * beside it. */
+/* Writes the group of the process to `group`: the third field of the controller's line in
+ * /proc/self/cgroup. A line with only this controller is preferred to one that lists others,
+ * too. */
 static void find_group(const char *root, const char *controller, char group[PATH_MAX])
 {
     char path[PATH_MAX], line[PATH_MAX + 256];
@@ -102,7 +104,7 @@ static void find_group(const char *root, const char *controller, char group[PATH
         fclose(file);
 }
 
-/* Returns the least that the group and those above it leave. */
+/* Returns the smallest amount that the group or a group above it leaves. */
 static int64_t left_of(const char *root, const struct group_files *files)
 {
     char group[PATH_MAX], folder[2 * PATH_MAX];
@@ -138,7 +140,7 @@ int64_t ts_memory_of_groups(const char *root)
     return one < two ? one : two;
 }
 
-/* Returns how many processors a quota of microseconds in each period comes to. */
+/* Returns how many processors a quota (microseconds of processor time in each period) is worth. */
 static int64_t processors_of(int64_t quota, int64_t period)
 {
     return quota > 0 && period > 0 ? quota / period + (quota % period > 0) : INT64_MAX;
@@ -151,7 +153,7 @@ static int64_t quota_of_first(const char *folder, const struct group_files *file
                          read_number(folder, "cpu.cfs_period_us", -1));
 }
 
-/* The file has the quota, or "max", and the period. */
+/* The file contains the quota, or "max", and then the period. */
 static int64_t quota_of_second(const char *folder, const struct group_files *files)
 {
     char path[PATH_MAX];
@@ -179,7 +181,7 @@ int ts_processors_of_groups(const char *root)
     return (int)least;
 }
 
-/* Returns a number of the environment, or 0 where it has none of this name. */
+/* Returns the number in an environment variable, or 0 if there is no variable of this name. */
 static int64_t stated(const char *name)
 {
     const char *text = getenv(name);
@@ -187,8 +189,8 @@ static int64_t stated(const char *name)
     return text && !ts_number_integer(text, &value) && value > 0 ? value : 0;
 }
 
-/* Slurm may state the limit in the environment alone, where it has no control groups: in MiB for
- * the node, or for each of the processors that the job has of it. 0 is all memory of the node. */
+/* If Slurm has no control groups, it states the limit only in the environment: in MiB for the node,
+ * or for each processor that the job has on it. 0 means all memory of the node. */
 int64_t ts_memory_of_job(void)
 {
     const int64_t node = stated("SLURM_MEM_PER_NODE"), processor = stated("SLURM_MEM_PER_CPU"),
@@ -206,8 +208,8 @@ void ts_processors_set(unsigned char set[AVAILABLE_SET_BYTES])
         set[0] = 1;
 }
 
-/* Every input asks for the processors when it begins, and the answer takes a hundred reads: it is
- * kept. */
+/* The answer is kept, since every input asks when it begins, and finding it takes a hundred
+ * reads. */
 static int quota_of_process(void)
 {
     static _Atomic int known;

@@ -20,19 +20,19 @@ struct source_text {
 
 struct entry {
     struct ts_diag_record record;
-    const struct source_text *source; /* NULL where no text was set */
+    const struct source_text *source; /* NULL if no text was set */
 };
 
 struct ts_diag {
-    pthread_mutex_t lock; /* the writer's threads report too */
+    pthread_mutex_t lock; /* needed because the writer's threads report, too */
     struct arena *arena;
     const struct source_text *source;
     char *(*spell)(const char *hint); /* NULL: hints stay as they are */
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
-    size_t lost; /* warnings and notes that found no memory */
-    enum ts_status status,
-        newest; /* those of the first error and of the newest record, kept or not */
+    size_t lost; /* number of warnings and notes that were lost because memory was out */
+    enum ts_status status, newest; /* the status of the first error, and that of the newest record,
+                                    * even if it was not kept */
 };
 
 struct ts_diag *ts_diag_create(void)
@@ -41,7 +41,7 @@ struct ts_diag *ts_diag_create(void)
     if (!diag)
         return NULL;
     diag->arena = ts_arena_create();
-    /* Reserved at once, so that reporting an error needs no list to grow when memory has run
+    /* This is reserved at once, so that reporting an error needs no allocation when memory has run
      * out. */
     diag->capacity = 64;
     diag->entries = calloc(diag->capacity, sizeof *diag->entries);
@@ -138,7 +138,7 @@ void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text
     pthread_mutex_unlock(&diag->lock);
 }
 
-/* Returns a copy of the text; where memory is out, a record shows `otherwise` in its place. */
+/* Returns a copy of the text. If memory is out, the record shows `otherwise` instead. */
 static const char *copy_text(struct ts_diag *diag, const char *text, const char *otherwise)
 {
     if (!text)
@@ -155,8 +155,8 @@ format_text(struct ts_diag *diag, const char *format, va_list arguments)
     return copy_text(diag, buffer, "out of memory");
 }
 
-/* Returns true where the list has a place for one more record. A list that cannot grow keeps its
- * last places for errors, so that a failure is never without a record. */
+/* Returns true if the list has room for one more record. A list that cannot grow keeps its last
+ * places for errors, so that every failure has a record. */
 static bool has_place(struct ts_diag *diag, enum ts_severity severity)
 {
     if (diag->count + (severity == TS_ERROR ? 0 : DIAG_MAX_ERRORS) < diag->capacity)
@@ -203,7 +203,8 @@ add(struct ts_diag *diag, enum ts_severity severity, enum ts_status status,
     }
 }
 
-/* This is the body of the three functions below. It hands their arguments on with the lock held. */
+/* This is the body of the three functions below. It passes their arguments on while it holds the
+ * lock. */
 #define ADD(severity, status)                                                                      \
     do {                                                                                           \
         va_list arguments;                                                                         \
@@ -237,7 +238,7 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     va_start(arguments, format);
     pthread_mutex_lock(&diag->lock);
     const enum ts_status status = diag->newest;
-    /* After the limit the newest record is not the one that was dropped. */
+    /* Once the limit is reached, the newest record is not the one that was dropped. */
     if (diag->count > 0 && diag->errors_dropped == 0) {
         const char *hint = format_text(diag, format, arguments);
         char *spelled = hint && diag->spell ? diag->spell(hint) : NULL;
@@ -255,7 +256,7 @@ void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint))
     diag->spell = spell;
 }
 
-/* add() takes its arguments as a list, which a function with an ellipsis has. */
+/* add() takes a va_list; this function makes one from its arguments. */
 __attribute__((format(printf, 5, 6))) static void
 add_one(struct ts_diag *diag, enum ts_severity severity, enum ts_status status,
         const struct diag_site *site, const char *format, ...)
@@ -308,7 +309,8 @@ void ts_text_print(FILE *stream, const char *before, const char *text)
     fprintf(stream, "%s%s", before, out);
 }
 
-/* The line that the span points into, without its end; NULL where the text has no such line. */
+/* Returns the line that the span points into, without its line end, or NULL if the text has no such
+ * line. */
 static const char *source_line(const struct source_text *source, int32_t line, size_t *length)
 {
     const char *at = source->text, *end = source->text + source->length;
@@ -325,8 +327,8 @@ static const char *source_line(const struct source_text *source, int32_t line, s
     return at;
 }
 
-/* Returns the bytes that take one place on the screen: a character, or a single byte that is no
- * text. */
+/* Returns how many bytes fill one place on the screen: those of a character, or 1 for a byte that
+ * is not text. */
 static size_t place_bytes(const char *at, size_t left, bool *text)
 {
     const size_t bytes = ts_utf8_bytes(at, left);

@@ -14,7 +14,7 @@
  * rest. */
 enum { DIAG_MAX_ERRORS = 20 };
 
-/* The parts of a record beside its message; unset fields mean "none". */
+/* The parts of a record other than its message; an unset field means "none". */
 struct diag_site {
     const char *code;
     struct ts_span span;
@@ -36,13 +36,13 @@ void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char
  * status, so that a failing function can end in `return ts_diag_hint(...)`. */
 enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Has every later hint rewritten by `spell`, which returns a new text, or NULL to keep the hint;
- * free() releases it. NULL: hints stay as they are. */
+/* Makes every later hint pass through `spell`, which returns a new text (released with free()), or
+ * NULL to keep the hint. With `spell` NULL, hints stay as they are. */
 void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint));
-/* Adds copies of the records of another list, whose spans belong to the same text. */
+/* Adds copies of the records of a different list, whose spans belong to the same text. */
 void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from);
-/* Removes the errors that name this stage, from record `from` on, because another one turned out to
- * be their cause. NULL: removes all records from there on. */
+/* Removes the errors that name this stage, from record `from` on, because a different one turned
+ * out to be their cause. With `stage` NULL it removes all records from `from` on. */
 void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* Sets the text that the spans of later records point into. Its name is printed before the line
  * number. Both are copied. */
@@ -51,22 +51,22 @@ void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text
 const char *ts_diag_first_error(const struct ts_diag *diag);
 /* Returns the status of the first error, or TS_OK without errors. */
 enum ts_status ts_diag_status(const struct ts_diag *diag);
-/* Returns the number of all errors, with those beyond DIAG_MAX_ERRORS. */
+/* Returns the number of all errors, including those beyond DIAG_MAX_ERRORS. */
 size_t ts_diag_error_count(const struct ts_diag *diag);
-/* Returns true if further errors will not be kept. The caller then looks for no suggestion, which
- * costs the square of a name's length. */
+/* Returns true if further errors will not be kept. The caller then need not look for a suggestion,
+ * which takes time that grows with the square of a name's length. */
 bool ts_diag_is_full(const struct ts_diag *diag);
-/* Returns what came of reading since there were `count` records and `errors` errors: TS_OK if there
- * is no new error, TS_RUN_FAILED if one says that memory was out, else TS_BAD_CHAIN. */
+/* Returns the outcome of reading since there were `count` records and `errors` errors: TS_OK if
+ * there is no new error, TS_RUN_FAILED if one says that memory was out, else TS_BAD_CHAIN. */
 enum ts_status ts_diag_status_since(const struct ts_diag *diag, size_t count, size_t errors);
 /* Reports that an allocation of so many bytes failed (code no-memory), and returns
  * TS_RUN_FAILED. */
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
 /* Writes each record as a JSON object on a line of its own. */
 void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
-/* Copies text that comes from files into `out` (of `size` bytes), and writes control characters and
- * bytes that are not UTF-8 as \xHH. Backslashes stay, because DICOM separates values by them, and
- * so escaping a text again changes nothing. */
+/* Copies text that comes from files into `out` (of `size` bytes), with control characters and bytes
+ * that are not UTF-8 written as \xHH. Backslashes stay, because DICOM separates values by them; so
+ * escaping a text twice changes nothing more. */
 void ts_text_escape(char *out, size_t size, const char *text);
 /* Prints `before` as it is, then the text escaped in this way, at most 2 KB of it. */
 void ts_text_print(FILE *stream, const char *before, const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the part of fft.h that is the same for both libraries (fft_fftw.c, fft_kissfft.c): sizes
- * that follow from the shape.
+ * This is the part of fft.h that both libraries (fft_fftw.c, fft_kissfft.c) share: sizes that
+ * follow from the shape.
  */
 #include "core/fft.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This computes Fourier transforms through FFTW (M. Frigo and S. G. Johnson, Proc. IEEE 93, 2005).
- * FFTW's planner is not made for threads, so one lock stands before it. Its execution is made for
- * them and takes no lock, so that transforms run side by side.
+ * FFTW's planner is not made for threads, so a lock guards it. Transforms themselves are
+ * thread-safe and take no lock.
  */
 #ifdef TS_FFT_FFTW
 #include <fftw3.h>
@@ -31,7 +31,8 @@ size_t ts_fft_work_bytes(const struct fft_shape *shape)
     return 0;
 }
 
-/* Estimating looks at the places' alignment and whether they are one, not at what is there. */
+/* FFTW_ESTIMATE looks only at the alignment of the arrays and whether they are the same, not at
+ * their values. */
 static void plan_complex(struct fft *fft, const struct fft_shape *shape)
 {
     static _Alignas(64) fftwf_complex place;

@@ -24,8 +24,8 @@ struct fft {
     int64_t n_rows,
         n_columns; /* size of one transform in samples, real or complex as shape.real says */
     kiss_fft_cfg row[2],
-        column[2]; /* for [0] forward and [1] inverse; column is NULL where the rank is 1 */
-    sample *turns; /* the factors w for k = 0 .. n / 2; NULL where samples are complex */
+        column[2]; /* [0] is forward, [1] is inverse; column is NULL if the rank is 1 */
+    sample *turns; /* the factors w for k = 0 .. n / 2; NULL if samples are complex */
 };
 
 size_t ts_fft_bytes(const struct fft_shape *shape)

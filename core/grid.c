@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Grids are compared at the eight corner voxels: both transforms are affine, so that no voxel
- * between them differs by more. Rounded directions and spacings count by what they add up to over
- * the whole volume, which is what matters to whoever overlays two volumes; origins, spacings and
- * directions need no tolerances of their own.
+ * Grids are compared at the eight corner voxels: both transforms are affine, so no voxel between
+ * the corners differs by more. So rounded directions and spacings are judged by the shift that they
+ * cause over the whole volume, which is what matters if two volumes are overlaid; origins, spacings
+ * and directions need no tolerances of their own.
  */
 #include "core/grid.h"
 

@@ -11,11 +11,11 @@
 
 #include "core/vectors.h"
 
-/* Magnitudes as bits of floats: the smallest normal half, the first that rounds to infinity,
- * infinity itself. */
+/* Bits of floats: the smallest normal half, the first value that rounds to infinity, and infinity
+ * itself. */
 enum { NORMAL = 0x38800000, TOO_LARGE = 0x477FF000, INFINITE = 0x7F800000 };
 
-/* Chooses without a branch, which would keep the compiler from making vectors. */
+/* Returns a or b without a branch, which would keep the compiler from vectorizing. */
 static inline int32_t choose(bool first, int32_t a, int32_t b)
 {
     const int32_t mask = -(int32_t)first;

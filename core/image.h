@@ -21,7 +21,7 @@
 #define TS_BEAM_BIT(kind) (1u << (kind))
 #define TS_ANY_BEAM 0x7u
 
-/* The values that mark a pixel as invalid: those in [low, high]. NAN: none do. */
+/* Pixels with values in [low, high] are invalid. NAN: no values are. */
 struct invalid_range {
     double low, high;
 };
@@ -38,44 +38,45 @@ const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intens
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
 const char *ts_axis_kind_name(
     enum ts_axis_kind kind); /* "z", "y", "x", "view", "detector", "bin", "item", ... */
-const char *ts_axis_name(const struct ts_axis *axis); /* its own name, or that of its kind */
+const char *ts_axis_name(const struct ts_axis *axis); /* the axis's own name, or else the name of
+                                                       * its kind */
 
-/* Computes a * b in *product. Returns false where it does not fit. */
+/* Computes a * b in *product. Returns false if it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);
-/* Return the number of elements and of bytes of the whole image, or SIZE_MAX where the product does
+/* Return the number of elements and of bytes of the whole image, or SIZE_MAX if the product does
  * not fit. */
 size_t ts_image_count(const struct ts_image *image);
 size_t ts_image_bytes(const struct ts_image *image);
 /* Return the elements and bytes of one slice, over all axes but the first. */
 size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
-/* Returns the bytes of the bits `valid` of one slice, or 0 where the image is not masked. */
+/* Returns the bytes that the bits `valid` of one slice take, or 0 if the image is not masked. */
 size_t ts_valid_bytes(const struct ts_image *image);
-/* Returns true where the axes are (z, view, detector). */
+/* Returns true if the axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
-/* Returns true where its beam is one of the fans. */
+/* Returns true if the image is a sinogram of a fan beam. */
 bool ts_image_is_fan(const struct ts_image *image);
-/* A volume is upright where the step between its slices leans off their normal by at most
- * TS_UPRIGHT_DEGREE. Behind a gantry, which tilts by 30 degrees at most, none leans further than
- * TS_MOST_LEAN_DEGREE. */
+/* A volume is upright if the step between its slices leans at most TS_UPRIGHT_DEGREE away from
+ * their normal. A gantry tilts by 30 degrees at most, so larger leans than TS_MOST_LEAN_DEGREE do
+ * not occur. */
 #define TS_UPRIGHT_DEGREE 0.05
 #define TS_MOST_LEAN_DEGREE 45.0
-/* Returns the angle between step_z_mm and direction[6..8] in degrees; 0 where the image has no
+/* Returns the angle between step_z_mm and direction[6..8] in degrees; 0 if the image has no
  * geometry or one slice. */
 double ts_image_lean_degree(const struct ts_image *image);
-/* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions,
+/* Returns true if the two agree in rank, axes, dtype, quantity, unit and beam. Positions,
  * geometry and data may differ. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
-/* Returns a view of slices [first, first + n), counted within `image`; z_first and `valid` move
- * along. */
+/* Returns a view of slices [first, first + n), counted within `image`; z_first and `valid` are
+ * adjusted. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
-/* Returns the distance of neighboring samples of an axis in its unit, or 1 where the axis states
+/* Returns the distance of neighboring samples of an axis in its unit, or 1 if the axis states
  * none. */
 static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
 }
-/* Makes an axis that of its n elements from `first` on. */
+/* Makes the axis that of its n elements from `first` on. */
 static inline void ts_axis_cut(struct ts_axis *axis, int64_t first, int64_t n)
 {
     axis->n = n;
@@ -89,7 +90,7 @@ static inline double ts_axis_position(const struct ts_axis *axis, int64_t i)
 }
 /* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
-/* Returns the first word of `valid` of slice z, or NULL where the image has none. */
+/* Returns the first word of `valid` of slice z, or NULL if the image has none. */
 uint64_t *ts_slice_valid(const struct ts_image *image, int64_t z);
 
 /* Converts n elements of any dtype to float or to double. */

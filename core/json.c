@@ -56,7 +56,7 @@ void ts_json_close(struct json *json, char bracket)
         fputc('\n', json->stream);
 }
 
-/* Writes a character as one unit of UTF-16, or as two where it is past U+FFFF. */
+/* Writes a character as one unit of UTF-16, or as two if it is past U+FFFF. */
 static void write_escaped(FILE *stream, uint32_t number)
 {
     if (number > 0xFFFF)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes JSON (RFC 8259). Text that is not UTF-8 has each stray byte replaced by U+FFFD, numbers
- * that JSON cannot hold (NaN, infinities) become null, so that what is written always parses.
+ * Writes JSON (RFC 8259) that always parses: each stray byte in text that is not UTF-8 is replaced
+ * by U+FFFD, and numbers that JSON cannot hold (NaN, infinities) become null.
  */
 #ifndef CORE_JSON_H
 #define CORE_JSON_H
@@ -16,25 +16,26 @@ struct param;
  * than 63 is a programming error. */
 struct json {
     FILE *stream;
-    bool indented; /* over many lines, for people; else on one line */
-    bool in_page;  /* set by the caller for a text inside of a page of HTML: texts have no '<' */
+    bool indented; /* over many lines, for people; else everything is on one line */
+    bool in_page;  /* set by the caller if the text goes into an HTML page: texts then contain no
+                    * '<' */
     bool after_key;
     int depth;
-    uint64_t filled; /* bit d: the object or array at depth d has members */
+    uint64_t filled; /* bit d is set if the object or array at depth d has members */
 };
 
 /* Begins a text. If it is indented, every member has a line of its own, for people to read. */
 void ts_json_init(struct json *json, FILE *stream, bool indented);
-/* Open and close an object or array: `bracket` is '{' or '[', and the matching '}' or ']' to close
- * it. The outermost close ends the line. */
+/* Open and close an object or array: `bracket` is '{' or '[' to open it, '}' or ']' to close it.
+ * Closing the outermost one ends the line. */
 void ts_json_open(struct json *json, char bracket);
 void ts_json_close(struct json *json, char bracket);
 /* Writes the key of a member, whose value must be next. */
 void ts_json_key(struct json *json, const char *key);
 void ts_json_text(struct json *json, const char *text); /* NULL: null */
 void ts_json_integer(struct json *json, int64_t value);
-void ts_json_real(struct json *json,
-                  double value); /* the shortest text that reads back as the same double */
+void ts_json_real(struct json *json, double value); /* written as the shortest text that reads back
+                                                     * as the same double */
 void ts_json_bool(struct json *json, bool value);
 /* Opens a member whose value is an object or an array. */
 void ts_json_open_member(struct json *json, const char *key, char bracket);
@@ -44,8 +45,8 @@ void ts_json_member_integer(struct json *json, const char *key, int64_t value);
 void ts_json_member_real(struct json *json, const char *key, double value);
 void ts_json_member_bool(struct json *json, const char *key, bool value);
 /* Writes the value of this parameter, to which `value` points: a number, true or false, a text, a
- * list, a list of lists; null for a reference that was not given, "inf" and "-inf" for what JSON
- * cannot hold as a number. */
+ * list or a list of lists. A reference that was not given becomes null, and infinities become "inf"
+ * and "-inf". */
 void ts_json_param(struct json *json, const struct param *param, const void *value);
 
 #endif

@@ -11,12 +11,13 @@
 
 enum { MEMORY_ALIGNMENT = 64 };
 
-/* A layout places arrays one behind another in one buffer, each on a boundary of `alignment` bytes
- * (0: MEMORY_ALIGNMENT). With base NULL ts_layout_add() returns NULL and only counts bytes. So one
- * function computes how large the buffer must be and, called again, where each array lies. */
+/* A layout places arrays one behind the other in one buffer, each on a boundary of `alignment`
+ * bytes (0: MEMORY_ALIGNMENT). If base is NULL, ts_layout_add() returns NULL and only counts bytes.
+ * So the same function computes how large the buffer must be and, called again, where each array
+ * starts. */
 struct memory_layout {
     void *base;
-    size_t alignment, bytes; /* bytes: of all arrays so far */
+    size_t alignment, bytes; /* bytes of all arrays so far */
 };
 
 static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
@@ -27,13 +28,13 @@ static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
     return at;
 }
 
-/* Return memory, zeroed or not; NULL where memory is out or bytes cannot be rounded up. 0 bytes
+/* Return memory, zeroed or not; NULL if memory is out or bytes cannot be rounded up. 0 bytes
  * give a valid pointer. */
 void *ts_memory_aligned(size_t bytes);
 void *ts_memory_zeroed(size_t bytes);
-/* Makes sure that there is a place for item n of an array whose first n items are in use. Returns
- * `items`, or an array twice as long that replaces it, and sets *capacity to its length (0 for
- * items NULL). Returns NULL where memory is out; `items` then stays as it is. */
+/* Makes room for item n of an array whose first n items are in use. Returns `items`, or an array
+ * twice as long that replaces it, and sets *capacity to its length (0 for items NULL). Returns NULL
+ * if memory is out; `items` then stays as it is. */
 void *ts_memory_grow(void *items, size_t n, size_t *capacity, size_t item_bytes);
 
 #endif

@@ -3,18 +3,18 @@
  * Makes OpenMP's waiting threads sleep, in the programs of this project.
  *
  * The threads of libgomp spin while they wait. On a machine with other work the spinning takes the
- * core from the very thread that is waited for, a stage of many small parallel regions gets many
- * times slower with two threads than with one, and decoding and compression beside it too. libgomp
- * has no call for this: it reads the environment while the libraries are initialized, and by then
- * the C library has taken up the environment that the kernel gave. So the program changes that one
- * before, in its DT_PREINIT_ARRAY. The array has no room for one entry more, and the variable
- * borrows the place of one that only shells read, until main() gives it back. Where there is none
- * the program starts itself once more with the variable set, and loads its libraries twice, which
- * takes 20 ms. Whoever sets the variable keeps what they chose.
+ * core from the very thread that is waited for: a stage with many small parallel regions becomes
+ * many times slower with two threads than with one, and so do decoding and compression beside it.
+ * libgomp has no call for this: it reads the environment while the libraries are initialized, and
+ * by then the C library has taken up the environment that the kernel gave. So the program changes
+ * that environment earlier, in its DT_PREINIT_ARRAY. The environment's array has no room for one
+ * more entry, so the variable takes the place of one that only shells read, until main() restores
+ * it. If there is no such variable, the program starts itself once more with the variable set,
+ * which takes 20 ms to load the libraries again. A variable that the user has set is kept.
  *
  * OMP_STACKSIZE and its kin give threads a stack of any size, and with one that is too small the
- * program would crash in the midst of its work. libgomp reads these at the same time, and so they
- * are overruled in the same way.
+ * program would crash while it works. libgomp reads these at the same time, so they are overruled
+ * in the same way.
  *
  * Only a file that has main() may include this: a shared library has no DT_PREINIT_ARRAY.
  */
@@ -28,15 +28,15 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* A variable of the environment that is replaced by another one until the libraries are
- * initialized. */
+/* An environment variable that is replaced by one of ours until the libraries are initialized. */
 struct ts_omp_place {
-    char **place, *entry; /* place: NULL: none */
+    char **place, *entry; /* place is NULL if nothing was replaced */
 };
 
 static const char *const ts_omp_stack_names[] = {
     "OMP_STACKSIZE=", "OMP_STACKSIZE_ALL=", "GOMP_STACKSIZE="};
-static bool ts_omp_begun; /* the environment was seen before the libraries were initialized */
+static bool ts_omp_begun; /* true if the environment was seen before the libraries were
+                           * initialized */
 static struct ts_omp_place ts_omp_wait_borrowed, ts_omp_stack_overruled[3];
 
 static inline void ts_omp_place_take(struct ts_omp_place *borrowed, char **place, char *entry)
@@ -52,7 +52,7 @@ static inline void ts_omp_place_give_back(const struct ts_omp_place *borrowed)
         *borrowed->place = borrowed->entry;
 }
 
-/* Returns true where such a value is less than 1 MiB: digits and a unit, which is KiB where there
+/* Returns true if a stack size is less than 1 MiB. It consists of digits and a unit, KiB if there
  * is none. */
 static inline bool ts_omp_stack_is_small(const char *value)
 {
@@ -62,7 +62,7 @@ static inline bool ts_omp_stack_is_small(const char *value)
     while (*value == ' ' || *value == '\t')
         value++;
     if (*value < '0' || *value > '9')
-        return false; /* which libgomp says */
+        return false; /* libgomp itself reports a wrong value */
     for (; *value >= '0' && *value <= '9'; value++)
         size = size < UINT32_MAX ? 10 * size + (uint64_t)(*value - '0') : size;
     while (*value == ' ' || *value == '\t')
@@ -71,7 +71,7 @@ static inline bool ts_omp_stack_is_small(const char *value)
     return (unit ? size << 10 * ((unit - units) / 2) : size << 10) < UINT64_C(1) << 20;
 }
 
-/* Here no library is initialized, so that only what computes may be called. */
+/* No library is initialized when this runs, so it may only call functions that need none. */
 static inline void ts_omp_wait_borrow(int argc, char **argv, char **environment)
 {
     static const char *const unread[] = {"_=", "SHLVL=", "OLDPWD=", "PWD=", "HOSTNAME="};
@@ -96,15 +96,16 @@ static inline void ts_omp_wait_borrow(int argc, char **argv, char **environment)
         ts_omp_place_take(&ts_omp_wait_borrowed, place, passive);
 }
 
-/* The functions of sanitizers work once these are initialized, and the OpenMP of clang reads the
- * environment later. */
+/* Not used with sanitizers, whose functions work only once they are initialized, nor with clang,
+ * whose OpenMP reads the environment later. */
 #if defined __GLIBC__ && !defined __clang__ && !defined TS_SANITIZED
 __attribute__((section(".preinit_array"),
                used)) static void (*const ts_omp_wait_first)(int, char **,
                                                              char **) = ts_omp_wait_borrow;
 #endif
 
-/* Sets what the libraries should have found. Returns true where something was set. */
+/* Sets what the libraries should have found in the environment. Returns true if something was
+ * set. */
 static inline bool ts_omp_wait_set(void)
 {
     bool changed = !getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0;
@@ -118,20 +119,19 @@ static inline bool ts_omp_wait_set(void)
     return changed;
 }
 
-/* Gives the places back, or starts the program again with the variables set. Returns where nothing
- * has to change, and where the program cannot be started again; it then runs with threads that
- * spin. */
+/* Restores the borrowed places, or starts the program again with the variables set. Returns if
+ * nothing has to change, or if the program cannot be started again; its threads then spin. */
 static inline void ts_omp_wait_asleep(char **argv)
 {
-    /* Not /proc/self/exe itself: the process would bear the name "exe". */
+    /* /proc/self/exe itself is not used, because the process would then be named "exe". */
     char path[4096];
     for (size_t i = 0; i < sizeof ts_omp_stack_overruled / sizeof *ts_omp_stack_overruled; i++)
         ts_omp_place_give_back(&ts_omp_stack_overruled[i]);
     ts_omp_place_give_back(&ts_omp_wait_borrowed);
     if (ts_omp_wait_borrowed.place)
         return;
-    /* No interpreter was loaded where ld.so was called with the program's name: the link then leads
-     * to ld.so. */
+    /* If ld.so was called with the program's name, no interpreter was loaded, and the link leads to
+     * ld.so. */
     if (getauxval(AT_BASE) == 0 || !ts_omp_wait_set())
         return;
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A parameter struct is read and written through its table: the offset gives the field, the kind
- * its C type. Checks and texts are here once for every stage and source, so that all of them report
- * in the same words.
+ * its C type. Checks and messages for all stages and sources are here, so that all report in the
+ * same words.
  */
 #include "core/params.h"
 
@@ -136,8 +136,8 @@ int ts_real_format(double value, char *out, size_t size)
     if (isinf(value))
         return snprintf(out, size, value > 0 ? "inf" : "-inf");
     char text[40];
-    /* A point, whatever the program that calls has chosen; the C locale is built in and takes no
-     * memory. */
+    /* Makes the decimal point a '.', whatever the calling program has chosen; the C locale is built
+     * in and takes no memory. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     const locale_t callers = uselocale(c_locale);
     for (int digits = 1; digits <= 17; digits++) {
@@ -145,7 +145,7 @@ int ts_real_format(double value, char *out, size_t size)
         if (strtod(text, NULL) == value)
             break;
     }
-    /* 9000, not 9e+03: exact, as whole numbers of this size are. */
+    /* Writes 9000 instead of 9e+03, which is exact for whole numbers of this size. */
     if (strstr(text, "e+") && fabs(value) < 1e15)
         snprintf(text, sizeof text, "%.0f", value);
     uselocale(callers);
@@ -203,7 +203,7 @@ enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_d
     return TS_OK;
 }
 
-/* Grows like snprintf: counts what does not fit. */
+/* Counts what does not fit, as snprintf does. */
 static int append(char *out, size_t size, int used, const char *text)
 {
     const size_t length = strlen(text), at = (size_t)used;
@@ -294,12 +294,14 @@ int ts_param_format(const struct param_set *set, size_t i, char *out, size_t siz
     return ts_param_format_value(&set->params[i], ts_param_field(set, i), out, size);
 }
 
-/* Edits that make b of a (insert, delete, replace, swap neighbors), given up past `limit`. */
+/* Returns how many edits make b of a (insert, delete, replace, swap neighbors). It gives up past
+ * `limit`. */
 static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     enum { LONGEST = 64 };
     const size_t m = strlen(a), n = strlen(b);
-    /* Three rows are kept: that of this letter of a, and those of the two letters before it. */
+    /* Three rows are kept: that of the present letter of a, and those of the two letters before
+     * it. */
     size_t rows[3][LONGEST + 1];
     if (m > LONGEST || n > LONGEST || (m > n ? m - n : n - m) > limit)
         return limit + 1;
@@ -323,7 +325,7 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
     return rows[m % 3][n];
 }
 
-/* Returns the one of the names that begins with these letters; NULL where they are few, or several
+/* Returns the only name that begins with these letters, or NULL if they are too few or several
  * names do. */
 static const char *begun_name(const char *letters, const char *const *names, size_t n)
 {

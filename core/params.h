@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A parameter table has one struct param per field of a plain C struct. It is the only source of
- * the field's name, kind, unit, range, default, choices and sentence: loading, checks, help,
- * schema, docs page and provenance read it.
+ * the field's name, kind, unit, range, default, choices and sentence, which loading, checks, help,
+ * schema, docs page and provenance read.
  */
 #ifndef CORE_PARAMS_H
 #define CORE_PARAMS_H
@@ -20,7 +20,7 @@ struct ts_texts {
     int64_t n;
     const char *const *items;
 };
-/* The name of an earlier output or of a further source, NULL where it is not given. The plan sets
+/* The name of an earlier output or of a further source, or NULL if it is not given. The plan sets
  * `node`. */
 struct ts_reference {
     const char *name;
@@ -44,9 +44,9 @@ struct choice {
     const char *name; /* NULL ends the list */
     int32_t value;
     const char *doc;
-    unsigned devices; /* ON_... bits of the devices that can run it; 0: all */
-    bool alias; /* another name of the choice of this value before it, which is the one that is
-                   recorded */
+    unsigned devices; /* ON_... bits of the devices that can run this choice; 0: all */
+    bool alias; /* a second name of the choice before it that has this value; the first name is
+                 * recorded */
 };
 
 /* The default of a parameter; the member of its kind holds. */
@@ -59,32 +59,33 @@ union param_default {
 };
 
 struct param {
-    const char *name; /* == field name == YAML key */
+    const char *name; /* the same as the field name and the YAML key */
     enum param_kind kind;
     size_t offset;
-    const char *unit; /* "pixel", "degree", "mm", "value" (that of the image), "" for none */
+    const char *unit; /* "pixel", "degree", "mm", "value" (the unit of the image's values), "" for
+                       * none */
     const char *doc;  /* one sentence */
-    double min,
-        max; /* closed range of INTEGER, REAL and each of NUMBERS; both 0: any finite number */
+    double min, max; /* closed range of INTEGER, REAL and each of NUMBERS; if both are 0, any finite
+                      * number */
     const struct choice *choices;
     /* For a REFERENCE to frames of a scan: "flats" or "darks", as the parameter `frames` of the
-     * inputs names them. The plan refuses frames that their input calls by another name, and it
-     * refuses flats and darks as the stage's own image. */
+     * inputs names them. The plan refuses other frames here, and it refuses flats and darks as the
+     * stage's own image. */
     const char *frames;
-    /* The value is the detector pixel, counted from 0, at which the rotation axis stands in the
-     * stage's input. */
+    /* The value is the detector pixel, counted from 0, at which the rotation axis is in the stage's
+     * input. */
     bool rotation_axis;
     /* The value is an angle in the unit that the parameter angle_unit beside it says. */
     bool in_angle_unit;
-    /* Exactly one of these four holds, and defines the value of an absent key: */
+    /* Exactly one of these four is set, and says what the value of an absent key is: */
     bool required;
     bool optional; /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what
-                      follows */
-    const char *derived; /* formula, computed by the stage's resolve() from the input or from other
-                            parameters */
+                    * that does */
+    const char *derived; /* the formula by which the stage's resolve() computes it from the input or
+                          * other parameters */
     union param_default init; /* else: this value */
-    /* The default before it changed, which chains keep whose version is at most `until`; 0: it has
-     * not changed. */
+    /* The default before it changed, which chains of a version up to `until` keep; 0: it has not
+     * changed. */
     struct {
         int32_t until;
         union param_default init;
@@ -102,25 +103,27 @@ struct param {
         .offset = offsetof(type, field), __VA_ARGS__                                               \
     }
 
-enum { PARAMS_MAX = 32 }; /* most parameters of a table; the bit set `given` has 32 bits */
+enum { PARAMS_MAX = 32 }; /* most parameters of a table, because the bit set `given` has 32 bits */
 
-/* This is a filled parameter struct, with the places that its values came from. */
+/* This is a filled parameter struct, with the places in the text that its values came from. */
 struct param_set {
     const struct param *params;
     size_t n_params;
     void *values;                     /* the parameter struct, zeroed then filled */
-    uint32_t given;                   /* bit i: params[i] was written by the user */
-    struct ts_span spans[PARAMS_MAX]; /* where the given values stand in the text */
-    struct ts_span span;              /* where the stage or source itself stands */
+    uint32_t given;                   /* bit i is set if the user wrote params[i] */
+    struct ts_span spans[PARAMS_MAX]; /* the places of the given values in the text */
+    struct ts_span span;              /* the place of the stage or source itself */
     const char *owner;                /* "box", "input" */
-    int32_t version;                  /* of the chain that the values come from; 0: the newest */
-    bool resolved;                    /* derived parameters have their values */
-    bool doubles;  /* of a source: who opens it takes TS_F64 in place of values that are rounded to
-                      32-bit floats */
-    uint32_t idle; /* bit i: params[i] plays no part with the values of the others; not recorded */
-    /* Bit i: params[i] was given in a unit of its own, as own_values[i]. For a parameter in pixels
-     * that is a length in mm, of which ts_stage_prepare(), which knows the spacing, makes the
-     * value. For one in the unit that angle_unit says it is the angle in degrees. */
+    int32_t version;                  /* version of the chain that the values come from; 0: the
+                                       * newest */
+    bool resolved;                    /* true once the derived parameters have their values */
+    bool doubles;  /* for a source: the caller takes TS_F64 for values that would otherwise be
+                    * rounded to 32-bit floats */
+    uint32_t idle; /* bit i is set if params[i] has no effect with the values of the others; it is
+                    * not recorded */
+    /* Bit i is set if params[i] was given in a unit of its own, as own_values[i]: a length in mm
+     * for a parameter in pixels, which ts_stage_prepare() converts because it knows the spacing, or
+     * an angle in degrees for a parameter in the unit that angle_unit names. */
     uint32_t own_units;
     double own_values[PARAMS_MAX];
 };
@@ -131,37 +134,36 @@ size_t ts_param_bytes(enum param_kind kind);
 void *ts_param_field(const struct param_set *set, size_t i);
 /* Fills every parameter that has a default, with that of the set's version. */
 void ts_params_init(struct param_set *set);
-/* Returns true where parameter i has a default that newer chains no longer have. */
+/* Returns true if parameter i uses a default that newer chains no longer have. */
 bool ts_param_keeps_old(const struct param_set *set, size_t i);
 const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name,
                                   size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
-/* Marks the named parameter as idle: it plays no part with the values of the others. For
- * resolve(). */
+/* Marks the named parameter as idle: it has no effect with the values of the others. resolve()
+ * calls it. */
 void ts_param_idle(struct param_set *set, const char *name);
-/* Returns true where parameter i was marked as idle. */
+/* Returns true if parameter i was marked as idle. */
 bool ts_param_is_idle(const struct param_set *set, size_t i);
-/* Reports an error about the named parameter at the place where it was written (or at its owner,
- * where it was not). Message: "owner.name: ..." */
+/* Reports an error about the named parameter at the place where it was written, or at the place of
+ * its owner if it was not. The message is "owner.name: ..." */
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code,
                               struct ts_diag *diag, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 /* Checks the present value of parameter i against its range or choices: "9000 is outside [0, 1024]
- * pixel". Returns TS_BAD_CHAIN where the value does not fit. */
+ * pixel". Returns TS_BAD_CHAIN if the value does not fit. */
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag);
 /* Writes the value as YAML text, which is the same for equal values on every machine: reals become
  * the shortest text that reads back. Returns the length as snprintf does. */
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size);
-/* Writes a value of this parameter in the same way; `at` points to the field, or to a default of
- * it. */
+/* Writes a value of this parameter in the same way; `at` points to the field or to a default. */
 int ts_param_format_value(const struct param *param, const void *at, char *out, size_t size);
 /* Writes the shortest decimal text that reads back as the same double, and returns its length as
  * snprintf does. */
 int ts_real_format(double value, char *out, size_t size);
-/* For parameters that choose an enum ts_beam_kind. */
+/* The choices of parameters that hold an enum ts_beam_kind. */
 extern const struct choice ts_beam_choices[];
-/* The parameters of a struct's fields `int32_t beam` (enum ts_beam_kind) and `double source_axis,
- * source_detector` (mm). */
+/* Parameters for the fields `int32_t beam` (enum ts_beam_kind) and `double source_axis,
+ * source_detector` (mm) of a struct. */
 #define BEAM_DISTANCE_PARAMS(type)                                                                 \
     PARAM(type, beam, .unit = "", .choices = ts_beam_choices, .init.choice = TS_BEAM_PARALLEL,     \
           .doc = "how the rays of a view run"),                                                    \
@@ -172,14 +174,14 @@ extern const struct choice ts_beam_choices[];
               .derived = "none for a parallel beam; a fan needs it",                               \
               .doc = "distance of the source from the detector, along the central ray")
 const char *ts_choice_name(const struct choice *choices, int32_t value);
-/* Returns the choice that parameter i holds; NULL where it is of another kind or no choice has its
+/* Returns the choice that parameter i holds; NULL if it is of a different kind or no choice has its
  * value. */
 const struct choice *ts_param_choice(const struct param_set *set, size_t i);
-/* Returns the name of the choice that the parameter of this name holds; NULL where there is
+/* Returns the name of the choice that the parameter of this name holds; NULL if there is
  * none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
-/* Returns the nearest of n names by edit distance, else the only one that begins with `name`; NULL
- * where none is near enough to suggest. */
+/* Returns the name with the smallest edit distance of n names, else the only one that begins with
+ * `name`, or NULL if none is near enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 /* Joins names with commas until they no longer fit. */
 void ts_list_names(char *out, size_t size, const char *const *names, size_t n);

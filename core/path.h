@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This works on paths of files and of HDF5 objects as text.
+ * These functions work on paths of files and of HDF5 objects as text.
  */
 #ifndef CORE_PATH_H
 #define CORE_PATH_H

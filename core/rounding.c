@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every 32-bit integer has a double, so that one rule serves all types. A difference is NaN where a
- * value is not finite, and counts as none.
+ * Every 32-bit integer is exact as a double, so the same rule serves all types. If a value is not
+ * finite, the difference is NaN and does not count.
  */
 #include "core/rounding.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparisons subtract truth values, because a difference of numbers may not fit an int or become 0
- * in it. The search halves the range that may still hold the first item at or above the key, so
- * that it makes about log2(n) comparisons and ends at the same index however many items are equal.
+ * Comparisons subtract truth values, because a difference of numbers may not fit an int or may
+ * become 0 in it. The search takes about log2(n) comparisons and ends at the same index however
+ * many items are equal.
  */
 #include "core/search.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Characters with a meaning in XML become numeric entities, which need no list of names, in texts
- * and in attributes alike, so that no caller has to know where its text ends up.
+ * Characters with a meaning in XML become numeric entities, in texts and attributes alike: these
+ * need no list of names, and callers need not know where a text ends up.
  */
 #include "core/svg.h"
 

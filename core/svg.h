@@ -13,8 +13,8 @@
 void ts_svg_begin(FILE *stream, int width, int height, const char *title);
 /* Writes a text as the content of an element, or of a quoted attribute, of SVG 1.1 or HTML.
  * Characters that would begin a tag or an entity or end the attribute are escaped; bytes that are
- * no UTF-8 and control characters but line feeds are written as \xHH. A failed write sets the
- * stream's error indicator. */
+ * not UTF-8 and control characters other than line feeds are written as \xHH. A failed write sets
+ * the stream's error indicator. */
 void ts_svg_text(FILE *stream, const char *text);
 
 #endif

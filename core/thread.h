@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts threads that take no signals. Signals belong to the program's own thread, which knows how
- * to stop a run; a thread that is interrupted in the midst of a library's call does not. Faults
- * stay unblocked, since the kernel ends a process at once whose thread has blocked them.
+ * Starts threads that receive no signals. The program's own thread handles signals, because it
+ * knows how to stop a run; a thread inside a library's call cannot be interrupted safely. Faults
+ * are not blocked, because the kernel ends a process at once if the faulting thread has blocked
+ * them.
  */
 #ifndef CORE_THREAD_H
 #define CORE_THREAD_H
@@ -10,8 +11,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* Calls run(data) in a new thread, which the caller joins. Returns 0, or the error number where
- * there is no thread. */
+/* Calls run(data) in a new thread, which the caller joins. Returns 0, or the error number if no
+ * thread was started. */
 static inline int ts_thread_start(pthread_t *thread, void *(*run)(void *), void *data)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};

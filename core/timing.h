@@ -13,7 +13,7 @@ double ts_thread_seconds(void);
 /* Sorts n > 0 times, shortest first, and returns their median. */
 double ts_median(double *seconds, int n);
 /* Sets the 10th and the 90th percentile of n sorted times, both rounded outward, so that few times
- * show all. */
+ * give their full range. */
 void ts_range_of_times(const double *sorted, int n, double *fastest, double *slowest);
 /* Returns the width of n sorted times, from the 10th to the 90th percentile, as a fraction of their
  * median. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stretches lie in one array that grows, behind a lock: there are a few for each chunk of some MiB,
- * so threads hardly meet there.
+ * Stretches are in one array that grows and has a lock: there are a few for each chunk of some MiB,
+ * so threads seldom wait for each other here.
  */
 #include "core/trace.h"
 

@@ -10,10 +10,10 @@
 #include "core/number.h"
 
 static const struct {
-    const char *names; /* between bars */
+    const char *names; /* names of the unit, between bars */
     const char *to;
-    int shift;     /* of the decimal point */
-    double factor; /* besides; 0: none */
+    int shift;     /* places by which the decimal point moves */
+    double factor; /* further factor; 0: none */
 } units[] = {
     {"|mm|millimeter|millimeters|", "mm", 0, 0},
     {"|cm|centimeter|centimeters|", "mm", 1, 0},
@@ -37,8 +37,8 @@ static const struct {
     {"|px|pixel|pixels|", "detector", 0, 0},
 };
 
-/* Returns true where what follows a number may be a unit, and is no part of a number of another
- * notation (0x10, 1e). */
+/* Returns true if the text behind a number may be a unit, and is not part of a number in a
+ * different notation (0x10, 1e). */
 static bool may_be_unit(const char *text)
 {
     return (isalpha((unsigned char)*text) && !strchr("xX", *text) && strcmp(text, "e") != 0 &&

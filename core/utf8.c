@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table has the allowed first and second bytes of each length, which excludes overlong forms and
- * surrogates. Another has the ranges of hidden characters: those of Default_Ignorable_Code_Point in
- * DerivedCoreProperties.txt of Unicode 15.
+ * One table has the allowed first and second bytes of each length, which excludes overlong forms
+ * and surrogates. The other has the ranges of hidden characters: those of
+ * Default_Ignorable_Code_Point in DerivedCoreProperties.txt of Unicode 15.
  */
 #include "core/utf8.h"
 
@@ -49,8 +49,7 @@ uint32_t ts_utf8_number(const char *at, size_t bytes)
 
 bool ts_utf8_is_hidden(const char *at, size_t bytes)
 {
-    /* Sorted. Default_Ignorable_Code_Point is taken whole; beside it are controls, separators, and
-     * what is blank. */
+    /* These are sorted: all of Default_Ignorable_Code_Point, controls, separators, and blanks. */
     static const struct {
         uint32_t first, last;
     } hidden[] = {

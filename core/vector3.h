@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes products of vectors in space, such as directions and positions in mm.
+ * These functions compute products of vectors in space, such as directions and positions in mm.
  */
 #ifndef CORE_VECTOR3_H
 #define CORE_VECTOR3_H
@@ -17,7 +17,7 @@ static inline double ts_length(const double a[3])
     return sqrt(ts_dot(a, a));
 }
 
-/* Writes the vector product a x b, which is neither a nor b itself. */
+/* Writes the vector product a x b; `product` is neither a nor b. */
 static inline void ts_cross(const double a[3], const double b[3], double product[3])
 {
     for (int i = 0; i < 3; i++)

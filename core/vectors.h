@@ -8,21 +8,21 @@
  * - TS_VECTORIZED before a function, for loops whose vectors the compiler makes. It compiles one
  *   body for every level.
  * - A loop that names a vector type must know the width of each level, which one body cannot: the
- *   compiler splits vectors that are wider than the processor's through memory. Such loops stand in
- *   a file X.inc of their own, written with TS_VECTOR_BYTES and names TS_SIZED(f). X.c defines
+ *   compiler splits vectors that are wider than the processor's through memory. Such loops are in
+ *   a file X.inc of their own, which uses TS_VECTOR_BYTES and names TS_SIZED(f). X.c defines
  *   TS_LOOPS as "path/of/X.inc", includes core/vectors.inc, which compiles X.inc for each level,
- *   and calls TS_WIDEST(f)(...). TS_WIDER(f) is NULL where the machine has no more than 16 bytes:
- *   such an f need not be there for them.
+ *   and calls TS_WIDEST(f)(...). TS_WIDER(f) is NULL if the machine has only 16-byte vectors, for
+ *   which f need not exist.
  *
- * The build option TOMOSTAGE_VECTORS limits the levels, to try a machine's on another.
+ * The build option TOMOSTAGE_VECTORS limits the levels, to try a lesser machine's level.
  */
 #ifndef CORE_VECTORS_H
 #define CORE_VECTORS_H
 
 enum { TS_VECTOR_MOST_BYTES = 64 };
 
-/* The levels are 1: by 16 bytes alone, as sanitizers, clang and other processors have them, 2: to
- * AVX2, 3: to AVX-512. */
+/* Level 1 has only 16-byte vectors (used with sanitizers, clang and other processors), 2 goes up to
+ * AVX2, 3 up to AVX-512. */
 #if !defined(__x86_64__) || !defined(__GNUC__) || defined(__clang__) || defined(TS_SANITIZED)
 #define TS_VECTOR_LEVELS 1
 #elif defined(TS_VECTORS_AVX2)
@@ -51,7 +51,7 @@ enum { TS_VECTOR_MOST_BYTES = 64 };
                                            : NULL)
 #endif
 
-/* The name of a function or type in a file X.inc, f_16, f_32 or f_64. */
+/* Gives a function or type in a file X.inc the name f_16, f_32 or f_64. */
 #define TS_SIZED(f) TS_SIZED_WITH(f, TS_VECTOR_BYTES)
 #define TS_SIZED_WITH(f, bytes) TS_SIZED_JOINED(f, bytes)
 #define TS_SIZED_JOINED(f, bytes) f##_##bytes

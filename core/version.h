@@ -5,7 +5,7 @@
 #ifndef CORE_VERSION_H
 #define CORE_VERSION_H
 
-/* Returns compiler, build type, flags and commit in one line; no path and no date. */
+/* Returns compiler, build type, flags and commit in one line, without paths or dates. */
 const char *ts_build_text(void);
 
 #endif

@@ -21,7 +21,7 @@
  *  - files are decoded in processes without rights, which the installed libexec/tomostage/sandbox
  *    starts. The caller's process is never forked, so that it may have threads and CUDA contexts.
  *    The processes are its children until they are done: one that waits for any child (wait())
- *    meets them too.
+ *    sees them, too.
  */
 #ifndef TOMOSTAGE_H
 #define TOMOSTAGE_H
@@ -50,8 +50,7 @@ enum ts_status {
     TS_BAD_CHAIN = 2,  /* the chain or the command line is wrong */
     TS_BAD_INPUT = 3,  /* the images are wrong, missing, or not one clean volume */
     TS_STOPPED = 4, /* a stop was asked for (ts_plan_stop); the program exits with 128 + signal */
-    TS_PAUSED =
-        75 /* the run stopped at a checkpoint; EX_TEMPFAIL of sysexits.h, which asks to try again */
+    TS_PAUSED = 75  /* the run stopped at a checkpoint; EX_TEMPFAIL of sysexits.h: try again */
 };
 
 enum ts_severity { TS_NOTE, TS_WARNING, TS_ERROR };
@@ -74,7 +73,7 @@ struct ts_diag_record {
 };
 
 struct ts_diag;
-/* Returns an empty list of records, or NULL where memory is out. */
+/* Returns an empty list of records, or NULL if memory is out. */
 TS_PUBLIC struct ts_diag *ts_diag_create(void);
 TS_PUBLIC void ts_diag_destroy(struct ts_diag *diag);
 /* Returns the number of records of every severity. At most 20 errors are kept; ts_diag_print counts
@@ -91,12 +90,12 @@ TS_PUBLIC void ts_diag_print(const struct ts_diag *diag, FILE *stream);
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* The element types. Only tables, not images, have TS_U64 and TS_F64. TS_F16 is a type of files
- * alone: 32-bit floats are rounded to it where they are written, and become 32-bit floats again
- * where they are read. */
+/* The element types. Only tables have TS_U64 and TS_F64, images do not. TS_F16 is a type of files
+ * only: 32-bit floats are rounded to it when they are written, and become 32-bit floats again when
+ * they are read. */
 enum ts_dtype { TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_U64, TS_F64, TS_F16 };
-/* An axis counts slices, rows, columns, projection angles, detector pixels, the bins or items of a
- * table, or the volumes of a series by time (s), echo time (ms) or diffusion weighting b
+/* What an axis counts: slices, rows, columns, projection angles, detector pixels, the bins or items
+ * of a table, or the volumes of a series by time (s), echo time (ms) or diffusion weighting b
  * (s/mm2). */
 enum ts_axis_kind {
     TS_AXIS_Z,
@@ -121,20 +120,20 @@ enum ts_quantity {
     TS_INTENSITY      /* anything else: MR, PET, filtered or equalized images */
 };
 
-/* The kind of beam states how the rays of a sinogram run. The angle theta of a view is that of its
- * central ray, which is the ray through the rotation axis: x cos(theta) + y sin(theta) = 0.
- * Detector positions are in mm from the central ray, rising towards (cos theta, sin theta) in all
- * beams. */
+/* How the rays of a sinogram run. The angle theta of a view is that of its central ray, which
+ * passes through the rotation axis: x cos(theta) + y sin(theta) = 0. Detector positions are in mm
+ * from the central ray, and rise towards (cos theta, sin theta) in all beams. */
 enum ts_beam_kind {
     TS_BEAM_PARALLEL, /* position s: the ray x cos(theta) + y sin(theta) = s */
-    TS_BEAM_FAN_ARC,  /* equiangular: mm along an arc around the source; the fan angle is position /
-                         source_detector */
-    TS_BEAM_FAN_FLAT  /* equispaced: mm along a line at a right angle to the central ray */
+    TS_BEAM_FAN_ARC,  /* equiangular: position in mm along an arc around the source; the fan angle
+                       * in radians is position / source_detector */
+    TS_BEAM_FAN_FLAT  /* equispaced: position in mm along a line at a right angle to the central
+                       * ray */
 };
 
-/* The beam of a sinogram. The source of a fan stands at source_axis_mm * (-sin(theta), cos(theta)),
- * and the central ray meets the detector at source_detector_mm from the source, beyond the axis.
- * Both are 0 for a parallel beam. */
+/* The beam of a sinogram. The source of a fan is at source_axis_mm * (-sin(theta), cos(theta)), and
+ * the central ray meets the detector at source_detector_mm from the source, beyond the axis. Both
+ * are 0 for a parallel beam. */
 struct ts_beam {
     enum ts_beam_kind kind;
     double source_axis_mm, source_detector_mm;
@@ -145,21 +144,21 @@ enum { TS_MAX_RANK = 4 };
 struct ts_axis {
     enum ts_axis_kind kind;
     int64_t n;
-    double spacing;          /* distance of neighbors in `unit`; 0 where it has no meaning */
+    double spacing;          /* distance of neighbors in `unit`; 0 if it has no meaning */
     const char *unit;        /* unit of positions and spacing: "mm", "degree", "pixel", "" */
-    const double *positions; /* n values in `unit` where they are not evenly spaced, else NULL */
-    double first; /* position of index 0 where positions is NULL; index i is then at first + i *
-                     spacing */
-    const char
-        *name; /* what a TS_AXIS_ITEM counts, such as "box_radius" or "iteration"; NULL: "item" */
+    const double *positions; /* n values in `unit` if they are not evenly spaced, else NULL */
+    double first;     /* position of index 0 if positions is NULL; index i is then at first + i *
+                       * spacing */
+    const char *name; /* what a TS_AXIS_ITEM counts, such as "box_radius" or "iteration"; NULL means
+                       * "item" */
 };
 
 /* The one data type: a volume (z, y, x) or a sinogram (z, view, detector), row-major, the last axis
  * fastest. origin_mm and direction are DICOM patient coordinates (LPS): the center of voxel (0, 0,
  * 0), and the unit vectors of increasing x, y and z, one after the other. step_z_mm is the exact
- * vector from one slice to the next, which is not parallel to direction[6..8] where the gantry was
- * tilted; its length along direction[6..8] is the spacing of axis 0. A sinogram keeps those of the
- * volume that was projected, but its origin is the rotation center of its first slice. */
+ * vector from one slice to the next, which is not parallel to direction[6..8] if the gantry was
+ * tilted; its component along direction[6..8] is the spacing of axis 0. A sinogram keeps those of
+ * the volume that was projected, but its origin is the rotation center of its first slice. */
 struct ts_image {
     int rank;
     struct ts_axis axes[TS_MAX_RANK];
@@ -168,19 +167,18 @@ struct ts_image {
     const char *unit; /* unit of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of
                          unitless values) */
     bool has_geometry;
-    int frame; /* the number, within one plan, of the frame of reference of origin_mm; 0: not
-                * stated */
+    int frame; /* number of the frame of reference of origin_mm within one plan; 0: not stated */
     double origin_mm[3], direction[9], step_z_mm[3];
     struct ts_beam beam; /* the beam of a sinogram; every field is 0 for a volume */
-    int64_t z_first;     /* index in the whole image of this slab's first slice */
+    int64_t z_first;     /* index of this slab's first slice in the whole image */
     void *data;          /* host memory, or NULL for a description */
-    bool masked; /* some pixels may be invalid: their values are no measurements, such as a CT's
-                    padding */
+    bool masked; /* true if pixels may be invalid: their values are not measurements, such as a
+                  * CT's padding */
     unsigned char labels; /* 0: the values measure; 1: they are a mask of 0 and 1; 2: they are
                              labels, numbers of regions that no arithmetic may mix */
-    uint64_t *valid; /* of a masked image with data: a bit for each pixel, 1 where it is valid. Each
-                      * slice begins at a word of its own, and pixel i of it is bit i % 64 of word i
-                      * / 64; the last bits are 0 */
+    uint64_t *valid; /* for a masked image with data: one bit for each pixel, 1 if it is valid. Each
+                      * slice begins at a word of its own, and its pixel i is bit i % 64 of word i /
+                      * 64; unused bits are 0 */
 };
 
 /* ---- chains, plans, runs --------------------------------------------------------------------- */
@@ -197,14 +195,14 @@ TS_PUBLIC enum ts_status ts_chain_parse(const char *text, size_t length, const c
                                         const char *folder, struct ts_chain **chain,
                                         struct ts_diag *diag);
 TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
-/* Replaces one parameter of a stage or source: "box.radius=3", "input.series=2", or, where several
- * stages have the name, "box#2.radius=3". TS_BAD_CHAIN: there is no such parameter, or the value is
- * wrong; the chain is then as before. */
+/* Replaces one parameter of a stage or source: "box.radius=3", "input.series=2", or
+ * "box#2.radius=3" if several stages have the name. TS_BAD_CHAIN: there is no such parameter, or
+ * the value is wrong; the chain is then as before. */
 TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment,
                                       struct ts_diag *diag);
-/* Replace the path of the input, which keeps its format (where the chain names none, the file's
- * first bytes tell), and all outputs by one, whose suffix names its format. Paths are relative to
- * the current folder. TS_BAD_CHAIN: empty, no suffix. */
+/* Replace the path of the input, which keeps its format (if the chain names none, the file's first
+ * bytes tell), and replace all outputs by one, whose suffix names its format. Paths are relative to
+ * the current folder. TS_BAD_CHAIN: the path is empty or has no suffix. */
 TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path,
                                             struct ts_diag *diag);
 TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path,
@@ -215,31 +213,31 @@ struct ts_event {
     enum ts_event_kind kind;
     int pass, n_passes;            /* pass counts from 1 */
     int64_t slices_done, n_slices; /* slices of this pass */
-    double seconds;                /* since the run began */
+    double seconds;                /* seconds since the run began */
     double bytes_per_second, seconds_left;
-    const char *output; /* TS_EVENT_FINISHED: the path of the HDF5 file, or of the first output;
-                           else NULL */
-    const char *search; /* the stage whose box a run of the stages before it is looking for; NULL:
-                           the run itself */
-    /* TS_EVENT_ITERATION: a stage has done so many of at most n_iterations, on the slices that it
-     * has in work. */
+    const char *output; /* for TS_EVENT_FINISHED: the path of the HDF5 file, or of the first output;
+                         * else NULL */
+    const char *search; /* the stage whose box is searched by a run of the stages before it; NULL:
+                         * this is the run itself */
+    /* For TS_EVENT_ITERATION: `stage` has done this many of at most n_iterations, on the slices
+     * that it works on. */
     const char *stage;
     int64_t iteration, n_iterations;
-    double residual; /* what the stage's table holds: a relative residual, or a distance; NaN: not
-                        computed */
+    double residual; /* what the stage's table holds: a relative residual or a distance; NaN if it
+                      * was not computed */
 };
 
 struct ts_options {
-    /* sizeof(struct ts_options) as the caller was compiled; 0: as this library has it. Later
-     * versions append members, and a caller that does not know them has their defaults. */
+    /* sizeof(struct ts_options) as the caller was compiled; 0: the size in this library. Later
+     * versions append members; callers that do not know them get their defaults. */
     size_t size;
     const char *device;       /* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M", "cuda:all" */
     int threads;              /* 0: one per core that this process may use */
     int64_t memory_bytes;     /* budget of host memory; 0: 60 % of what is free now */
     int64_t gpu_memory_bytes; /* budget of memory on a CUDA device; 0: 80 % of what it has */
     bool force;               /* replace an existing output */
-    /* Progress; NULL: none is wanted. Events come one at a time, but those of iterations from any
-     * thread. */
+    /* Reports progress; NULL: nobody wants it. Calls come one at a time, but those of iterations
+     * from any thread. */
     void (*on_event)(void *user, const struct ts_event *event);
     void *user; /* handed to on_event */
     /* Record what each part of a run does and when: the run ends by writing NAME.svg and NAME.json,
@@ -250,22 +248,21 @@ struct ts_options {
      * another machine or version are not used. NULL: nothing is predicted. */
     const char *rates;
     /* Folder of a checkpoint, which keeps what each slab computes until the run has succeeded.
-     * NULL: there is none, or, where one of the members below is set, one beside the output:
-     * OUTPUT.checkpoint. */
+     * NULL: there is none, or, if one of the members below is set, it is OUTPUT.checkpoint beside
+     * the output. */
     const char *checkpoint;
-    bool resume; /* go on from the checkpoint, where there is one; the output has the same bytes */
-    double time_limit_s; /* stop at the last slab boundary before so many seconds have passed; 0: no
-                            limit */
+    bool resume; /* continue from the checkpoint if there is one; the output has the same bytes */
+    double time_limit_s; /* stop at the last slab boundary within so many seconds; 0: no limit */
 };
 #define TS_OPTIONS_DEFAULT                                                                         \
     {                                                                                              \
         .size = sizeof(struct ts_options), .device = "auto"                                        \
     }
 
-/* Finds what must be known of pixels before a plan is made, such as the box of `crop: {above:
- * -500}`, by a run of the stages before, and writes it into the chain as if it had been given
- * there. A chain that needs nothing of the kind is left as it is. Without this call a plan takes
- * the largest box, and refuses to run. */
+/* Finds what a plan must know about pixels, such as the box of `crop: {above: -500}`, by running
+ * the stages before, and writes it into the chain as if the user had given it. A chain that needs
+ * no such search is left as it is. Without this call a plan assumes the largest box, and refuses to
+ * run. */
 TS_PUBLIC enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options,
                                          struct ts_diag *diag);
 
@@ -279,17 +276,17 @@ TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain,
                                         struct ts_diag *diag);
 /* Lets the plan start from the images that an earlier result of the same inputs holds: stages that
  * are the same there are not computed again, and the result will have the same digest as without.
- * Call it before ts_plan_run, once. The file is verified; the pixels of the inputs are held against
- * its record while the plan runs. TS_BAD_INPUT: the file is damaged or no result; TS_BAD_CHAIN
- * (resume-nothing): nothing of it can be taken. The plan can then only be destroyed. */
+ * Call it before ts_plan_run, once. The file is verified; while the plan runs, the pixels of the
+ * inputs are compared with its record. TS_BAD_INPUT: the file is damaged or is not a result;
+ * TS_BAD_CHAIN (resume-nothing): nothing in it can be used. The plan can then only be destroyed. */
 TS_PUBLIC enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path,
                                         struct ts_diag *diag);
 TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);
-/* Writes the table of `tomostage check`, or the same as one JSON object where json is set. */
+/* Writes the table of `tomostage check`, or the same as one JSON object if `json` is set. */
 TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json);
-/* Carries the plan out. All outputs appear whole under their names, or none does. TS_RUN_FAILED,
- * TS_BAD_INPUT, or TS_STOPPED after ts_plan_stop, or TS_PAUSED after ts_plan_pause or where the
- * time is up. */
+/* Carries the plan out. All outputs appear complete under their names, or none does. Errors are
+ * TS_RUN_FAILED, TS_BAD_INPUT, TS_STOPPED after ts_plan_stop, and TS_PAUSED after ts_plan_pause or
+ * when the time is up. */
 TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
 /* Writes the table of the parts of the run that has ended: when each began and ended, how long it
  * was busy, how many bytes it moved and how fast. Writes nothing without options.profile. */
@@ -297,7 +294,7 @@ TS_PUBLIC void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream);
 /* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any
  * thread. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
-/* Asks a running plan that has a checkpoint to end with TS_PAUSED once the slab at hand is computed
+/* Asks a running plan that has a checkpoint to end with TS_PAUSED once the present slab is computed
  * and kept. It may be called in a signal handler and from any thread. */
 TS_PUBLIC void ts_plan_pause(struct ts_plan *plan);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two rules share the idea and nothing else; each gives the values of the tool it is named after,
- * down to its order of float operations. OpenCV's has as many tiles as asked for, one bin for each
- * value, and mirrors the image at its far ends so that it divides evenly. scikit-image's has tiles
- * of a given size, 14-bit levels in `bins` bins, and stretches the result to [0, 1]. Slices are
- * done one after the other, their tiles and rows in parallel, so that only one slice's tables are
- * held.
+ * The two rules share only the idea; each gives the values of the tool that it is named after, with
+ * the same order of float operations. OpenCV's has a given number of tiles, one bin for each value,
+ * and mirrors the image at its far ends so that it divides evenly. scikit-image's has tiles of a
+ * given size, 14-bit levels in `bins` bins, and stretches the result to [0, 1]. Slices are done one
+ * after the other, their tiles and rows in parallel, so that only one slice's tables are held.
  */
 #include "stages/clahe/clahe.h"
 
@@ -122,8 +121,8 @@ static enum ts_status clahe_shape(const struct stage_context *context, struct ts
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* OpenCV extends both axes as soon as one of them does not divide; one that does gets another
- * `tiles` samples. */
+/* OpenCV extends both axes if one of them does not divide evenly; an axis that does gets `tiles`
+ * more samples. */
 static void divide_as_opencv(struct clahe_run *run)
 {
     const bool even = run->ny % run->tiles_y == 0 && run->nx % run->tiles_x == 0;
@@ -160,7 +159,7 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
         divide_as_skimage(&run);
     run.clip_count = ts_clahe_clip_count(opencv, params->clip_limit,
                                          run.tile_height * run.tile_width, run.values);
-    /* Each thread has the counts of a tile, or a row in double. */
+    /* Each thread has room for the counts of a tile, or for a row in double. */
     size_t used = 0;
     ts_scratch_part(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
     run.thread_bytes = used;
@@ -191,7 +190,7 @@ static int64_t clamp(int64_t value, int64_t n)
     return value < 0 ? 0 : value < n ? value : n - 1;
 }
 
-/* Tables are of the tiles' centers, half a tile from their first sample. */
+/* Tables belong to the centers of tiles, half a tile from their first sample. */
 void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles,
                              struct neighbor *near)
 {
@@ -209,7 +208,8 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
     }
 }
 
-/* Takes the invalid pixels of a row of a tile out of the counts. Returns how many they are. */
+/* Subtracts the invalid pixels of a row of a tile from the counts, and returns how many there
+ * are. */
 static int64_t discount(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid,
                         int64_t y, int64_t x_first, int64_t *counts)
 {
@@ -226,8 +226,8 @@ static int64_t discount(const struct clahe_run *run, const uint16_t *slice, cons
 }
 
 /* Counts the values of the valid pixels of a tile (tile = ty * tiles_x + tx) of a slice, which is
- * mirrored past its far ends. `valid` has the slice's bits; NULL: all are valid. Returns how many
- * they are, which it writes to `taken`. */
+ * mirrored past its far ends. `valid` has the slice's bits; NULL: all are valid. Returns the number
+ * of valid pixels, which it also writes to `taken`. */
 static int64_t clahe_count_tile(const struct clahe_run *run, const uint16_t *slice,
                                 const uint64_t *valid, int64_t tile, int64_t *counts, char *scratch)
 {
@@ -248,7 +248,7 @@ static int64_t clahe_count_tile(const struct clahe_run *run, const uint16_t *sli
     return pixels;
 }
 
-/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 where none
+/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 if none
  * has. Tables have n_values entries. */
 static void clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch)
 {
@@ -273,23 +273,23 @@ static void *clahe_thread_part(const struct clahe_run *run, char *scratch)
     return scratch + run->threads_part + (size_t)omp_get_thread_num() * run->thread_bytes;
 }
 
-/* CLAHE as cv2.createCLAHE makes it: one bin per value, counts cut at a limit, and
+/* CLAHE as cv2.createCLAHE does it: one bin per value, counts cut at a limit, and
  *
  *     table[v] = round((cut counts up to v) * (values - 1) / pixels of a tile)
  *
- * mixed bilinearly in float, in OpenCV's order of operations. */
+ * mixed bilinearly in float, in OpenCV's order of operations.  */
 
 enum { BYTES = 256 }; /* values of a u8 */
 
-/* For every column of bytes: where its region's joined tables begin, and its weights. */
+/* For every column of bytes: the place of its region's joined tables, and its weights. */
 struct clahe_columns {
     const int32_t *regions;
     const float *left, *right;
 };
 
-/* The counts that are cut off go to all bins evenly, the rest of the division to single bins at
- * even distances. Only the first n_values of the table are made: no pixel has a higher one, and a
- * bin does not depend on the bins after it. */
+/* Counts that are cut off go to all bins evenly, and the rest of the division to single bins at
+ * even distances. Only the first n_values entries are made: no pixel has a higher value, and a bin
+ * does not depend on the bins after it. */
 static void make_opencv_table(const struct clahe_run *run, int64_t *counts, int64_t pixels,
                               int64_t n_values, uint16_t *table)
 {
@@ -335,9 +335,9 @@ static void map_opencv_row(const struct clahe_run *run, const struct neighbor *y
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* A region is where the same four tables map a pixel: there are tiles_y + 1 times tiles_x + 1 of
- * them. Tables of bytes are small, so that each region's four are laid side by side, and a pixel is
- * one look-up of four bytes. */
+/* A region is the area in which the same four tables map a pixel: there are (tiles_y + 1) *
+ * (tiles_x + 1) of them. Tables of bytes are small, so each region's four are stored side by side,
+ * and a pixel takes one look-up of four bytes. */
 static int64_t region_of(const struct neighbor *near, int64_t tiles)
 {
     return near->second + (near->first == tiles - 1);
@@ -357,8 +357,8 @@ static void join_tables(const struct clahe_run *run, int64_t region, const uint1
                                                                                      << 24;
 }
 
-/* Looks n pixels up in the regions of a row. Compiled for the first level alone: gathers are
- * slower. */
+/* Looks n pixels of a row up in their regions. It is only compiled for the first level, because
+ * gathers are slower. */
 static void look_up(const uint32_t *joined, const int32_t *regions, const uint8_t *in,
                     uint32_t *found, int64_t n)
 {
@@ -366,7 +366,7 @@ static void look_up(const uint32_t *joined, const int32_t *regions, const uint8_
         found[x] = joined[regions[x] + in[x]];
 }
 
-/* Mixes what was found. The operations and their order are those of map_opencv_row(). */
+/* Mixes the values that were found, with the operations of map_opencv_row() in the same order. */
 TS_VECTORIZED static void mix(const uint32_t *restrict found, const float *restrict left,
                               const float *restrict right, float above, float below,
                               uint8_t *restrict out, int64_t n)
@@ -379,8 +379,9 @@ TS_VECTORIZED static void mix(const uint32_t *restrict found, const float *restr
                              ((float)(int32_t)(four >> 16 & 255) * left[x] +
                               (float)(int32_t)(four >> 24) * right[x]) *
                                  below;
-        const int32_t rounded = (int32_t)((mapped + 0x1.8p23f) -
-                                          0x1.8p23f); /* to the nearest, in vectors of any level */
+        const int32_t rounded =
+            (int32_t)((mapped + 0x1.8p23f) - 0x1.8p23f); /* rounds to nearest, in vectors of any
+                                                          * level */
         out[x] = (uint8_t)(rounded < BYTES ? rounded : BYTES - 1);
     }
 }
@@ -436,7 +437,7 @@ static const uint16_t *copy_slice(const struct clahe_run *run, const void *in,
     return wide;
 }
 
-/* Maps slice z of u8 or u16 to the same type. The scratch holds the neighbors already. */
+/* Maps slice z of u8 or u16 to the same type. The scratch already has the neighbors. */
 static void clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z,
                                void *out, char *scratch)
 {
@@ -476,16 +477,17 @@ static void clahe_opencv_slice(const struct clahe_run *run, const struct ts_imag
 }
 
 /* CLAHE as skimage.exposure.equalize_adapthist makes it: values become 14-bit gray levels over the
- * slice's span, these `bins` bins; a tile's table is the running sum of its cut counts, scaled to
- * 14 bits and without its fraction; the mixed result is stretched to [0, 1]. */
+ * slice's span, and these become one of `bins` bins; a tile's table is the running sum of its cut
+ * counts, scaled to 14 bits and without its fraction; the mixed result is stretched to [0, 1]. */
 
 /* A slice's values become 16-bit levels (u8 times 257, u16 as they are, others by their finite
- * span), and these, by their own span, one of CLAHE_GRAY_LEVELS. */
+ * span). By their own span, these become one of CLAHE_GRAY_LEVELS levels. */
 struct gray_scale {
-    double low, span;             /* of the values, where they are scaled by it */
-    double factor;                /* of the 16-bit levels */
-    double level_low, level_span; /* of these; span 0: all values are one */
-    double least;                 /* the lowest valid value */
+    double low, span;             /* lowest value and span, if values are scaled by them */
+    double factor;                /* factor of the 16-bit levels */
+    double level_low, level_span; /* lowest level and span of levels; span 0: all values are
+                                   * equal */
+    double least;                 /* lowest valid value */
 };
 
 /* Loads a row, with `instead` in place of invalid pixels. */
@@ -537,8 +539,8 @@ TS_VECTORIZED static void find_bins(const struct gray_scale *scale, uint16_t bin
     }
 }
 
-/* Cuts bins down to `limit` and hands the excess out: evenly first, then one by one at a stride
- * that falls with what is left, starting each pass one bin further. */
+/* Cuts bins to `limit` and hands the excess out: evenly first, then one by one with a stride that
+ * depends on what is left, starting each pass one bin further. */
 static void cut_counts(int64_t *counts, int64_t n, int64_t limit)
 {
     int64_t excess = 0;
@@ -608,7 +610,8 @@ static void map_skimage_row(const struct clahe_run *run, const struct neighbor *
     }
 }
 
-/* The result's span becomes [0, 1]; a result of one value is cut to it. NaN of the input stays. */
+/* Scales the result's span to [0, 1]; a result with only one value is clipped to it. NaN of the
+ * input stays. */
 static void stretch(const struct clahe_run *run, const struct ts_image *slice, float *out)
 {
     const int64_t n = run->ny * run->nx;

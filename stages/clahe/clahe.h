@@ -14,8 +14,8 @@ enum clahe_method { CLAHE_SKIMAGE, CLAHE_OPENCV };
 struct clahe_params {
     int32_t method;
     double clip_limit;
-    int64_t tiles_y, tiles_x;         /* opencv; else 0 */
-    int64_t kernel_y, kernel_x, bins; /* skimage; else 0 */
+    int64_t tiles_y, tiles_x;         /* for opencv, else 0 */
+    int64_t kernel_y, kernel_x, bins; /* for skimage, else 0 */
 };
 
 /* ---- clahe rules -------------------------------------------------------------------------------
@@ -29,13 +29,13 @@ struct clahe_params {
 #define CLAHE_FUNCTION static inline
 #endif
 
-enum { CLAHE_GRAY_LEVELS = 16384 }; /* of scikit-image's rule */
+enum { CLAHE_GRAY_LEVELS = 16384 }; /* gray levels of scikit-image's rule */
 
-/* A row or column interpolates between two tables with these weights. */
+/* The two tables between which a row or column interpolates, and the weights. */
 struct neighbor {
     int32_t first, second;
-    float first_weight, second_weight; /* opencv */
-    double offset;                     /* skimage */
+    float first_weight, second_weight; /* for opencv */
+    double offset;                     /* for skimage */
 };
 
 /* The work of one call, and the offsets of its parts in the scratch. */
@@ -44,13 +44,14 @@ struct clahe_run {
     enum ts_dtype dtype;
     int threads;
     int64_t ny, nx, tiles_y, tiles_x, tile_height, tile_width;
-    int64_t values;     /* of a table at most */
-    int64_t clip_count; /* of a tile without invalid pixels; INT64_MAX: none */
+    int64_t values;     /* most entries of a table */
+    int64_t clip_count; /* limit of a count in a tile without invalid pixels; INT64_MAX: none */
     size_t near_y, near_x, tables, joined, columns, binned, taken, threads_part, thread_bytes,
         bytes;
 };
 
-/* Returns where the counts of a tile are cut which has so many valid pixels. INT64_MAX: nowhere. */
+/* Returns the limit at which the counts of a tile with this many valid pixels are cut, or INT64_MAX
+ * if there is none. */
 CLAHE_FUNCTION int64_t ts_clahe_clip_count(bool opencv, double clip_limit, int64_t pixels,
                                            int64_t values)
 {
@@ -60,8 +61,8 @@ CLAHE_FUNCTION int64_t ts_clahe_clip_count(bool opencv, double clip_limit, int64
     return cut >= 1 ? (int64_t)cut : 1;
 }
 
-/* Returns the tile with valid pixels whose center is nearest to that of a tile, the first of
- * several; -1: there is none. taken[i] are the valid pixels of tile i. */
+/* Returns the tile with valid pixels whose center is nearest to that of a tile (the first of
+ * several), or -1 if there is none. taken[i] is the number of valid pixels of tile i. */
 CLAHE_FUNCTION int64_t ts_clahe_nearest_taken(const uint32_t *taken, int64_t tiles_y,
                                               int64_t tiles_x, int64_t height, int64_t width,
                                               int64_t tile)

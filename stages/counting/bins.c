@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting in bins of equal width. The bin is first guessed by a multiplication and then put right
- * by comparing with the two edges, so that the edges alone decide (numpy does the same).
+ * Counting in bins of equal width. A multiplication guesses the bin, and comparing with its two
+ * edges corrects the guess, so that only the edges decide (as in numpy).
  */
 #include "stages/counting/bins.h"
 
@@ -169,7 +169,7 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
     memset(counts->counts, 0, count_of(n_labels, n_bins) * sizeof *counts->counts);
 }
 
-/* A negative label is larger than any other once it is unsigned. */
+/* A negative label becomes a large unsigned number. */
 #define FIND_ROWS(suffix, type)                                                                    \
     TS_VECTORIZED static void find_rows_##suffix(uint32_t *rows, const void *values, size_t first, \
                                                  size_t n, uint32_t n_labels)                      \

@@ -22,11 +22,11 @@ struct bins {
 
 /* Makes n bins between low and high, low < high. */
 void ts_bins_init(struct bins *bins, double low, double high, int64_t n);
-/* Makes n bins from the smallest to the largest finite value, as numpy does without a range. They
- * reach from v - 1/2 to v + 1/2 where v is the only value, and over [0, 1] where there is none. */
+/* Makes n bins from the smallest to the largest finite value, as numpy does without a range. The
+ * range is [v - 1/2, v + 1/2] if v is the only value, and [0, 1] if there is none. */
 void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64_t n);
 
-/* The counts of slots. There are no pointers within, and zero bytes are an empty count once n_slots
+/* The counts of slots. The struct has no pointers, and zero bytes are an empty count once n_slots
  * is set. */
 struct bin_counts {
     uint64_t n_slots, lane_pixels;
@@ -36,7 +36,7 @@ struct bin_counts {
 size_t ts_bin_counts_bytes(int64_t n_bins);
 /* Makes this memory an empty count. */
 void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins);
-/* Writes the slots of n values from `first` on. */
+/* Writes the slots of n values, starting with value `first`. */
 void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
                   const struct bins *bins);
 /* Inits, adds and flushes, so that `counts` are those of these slices. */
@@ -49,21 +49,21 @@ void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
  * belongs; labels are 0 to n - 1, and the values under any other label, negative ones included,
  * have a histogram of their own ---- */
 
-/* The most counts in all, 4 GiB, since a device numbers them in 31 bits. A run's memory budget may
- * allow fewer. */
+/* The most counts in all, 4 GiB, because a device numbers them with 31 bits. A run's memory budget
+ * may allow fewer. */
 enum { LABEL_COUNTS_MOST = 1 << 29 };
 
-/* counts[label * n_slots + slot], with the slots of bins; row n_labels counts the values that have
- * another label. There are no pointers within. */
+/* counts[label * n_slots + slot], with the slots of bins; row n_labels counts values with any other
+ * label. The struct has no pointers. */
 struct label_counts {
     uint64_t n_labels, n_slots;
     uint64_t counts[];
 };
 
-/* Checks the labels that a stage counts by, for its resolve(): integers of the input's shape, over
- * the volume. `index` is that of their reference, and `per_slice` is true where the chain asks for
- * numbers of each slice. Without labels `n_labels` plays no part. Errors: labels-of-float,
- * labels-per-slice, reference-shape. */
+/* Checks the labels by which a stage counts, for its resolve(): they must be integers of the
+ * input's shape, and counts must be over the volume. `index` is the number of their reference;
+ * `per_slice` is true if the chain asks for numbers of each slice. Without labels `n_labels` plays
+ * no part. Errors: labels-of-float, labels-per-slice, reference-shape. */
 enum ts_status ts_labels_check(const struct stage_context *context, int index, bool per_slice);
 /* Returns the bytes of the counts in n_labels + 1 rows, which are at most LABEL_COUNTS_MOST
  * counts. */
@@ -74,11 +74,11 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
 void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data,
                          enum ts_dtype dtype, const void *labels, enum ts_dtype labels_dtype,
                          size_t n);
-/* Writes the rows of n labels from `first` on: the label, or n_labels for any that is not in [0,
- * n_labels). */
+/* Writes the rows of n labels, starting with label `first`: the label itself, or n_labels if it is
+ * not in [0, n_labels). */
 void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n,
                    uint32_t n_labels);
-/* Adds counts of as many labels and bins. */
+/* Adds counts with the same numbers of labels and bins. */
 void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from);
 /* Returns the slots of one row (row n_labels is that of other labels). */
 static inline const uint64_t *ts_label_counts_row(const struct label_counts *counts, uint64_t row)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Moments of a slice. two-level: sums run in eight lanes over runs of about the square root of the
- * slice's size, whose totals fan in; fan-in: values fan in by groups of 512, and so do the totals.
- * Deviations are those from the slice's own mean in a second pass, and corrected by their mean (T.
- * F. Chan et al., 1983). Products keep mantissas and exponents apart, so that they need no
- * logarithm per value and cannot overflow.
+ * slice's size, and their totals are joined by fan-in (in a tree); fan-in: values are joined in
+ * trees of 512, and so are the totals. A second pass computes the deviations from the slice's own
+ * mean, corrected by their mean (T. F. Chan et al., 1983). Products keep mantissas and exponents
+ * separately, so they need no logarithm per value and cannot overflow.
  */
 #include "stages/counting/moments.h"
 
@@ -52,7 +52,7 @@ TS_VECTORIZED static void sum_block(struct block_sums *sums, const double *value
     }
 }
 
-/* Multiplies the mantissas of finite values that are not zero, in [1, 2), and adds up their
+/* Multiplies the mantissas, in [1, 2), of finite values that are not zero, and adds up their
  * exponents. */
 TS_VECTORIZED static void multiply_block(const double *values, size_t n, double product[LANES],
                                          int64_t *exponent)
@@ -65,7 +65,8 @@ TS_VECTORIZED static void multiply_block(const double *values, size_t n, double 
             int64_t bits;
             memcpy(&bits, &values[i + lane], sizeof bits);
             const int64_t power = bits >> 52 & 0x7FF;
-            const bool counts = power != 0 && power != 0x7FF; /* no float is a subnormal double */
+            const bool counts = power != 0 && power != 0x7FF; /* no float becomes a subnormal
+                                                               * double */
             const int64_t mantissa_bits = (bits & 0xFFFFFFFFFFFFF) | INT64_C(1023) << 52;
             double mantissa;
             memcpy(&mantissa, &mantissa_bits, sizeof mantissa);
@@ -76,7 +77,7 @@ TS_VECTORIZED static void multiply_block(const double *values, size_t n, double 
         *exponent += exponents[lane];
 }
 
-/* Returns the logarithm of a product of mantissas without its power of two, which is added to
+/* Returns the logarithm of a product of mantissas without its power of two, which it adds to
  * *exponent. */
 static double log_of(double product, int64_t *exponent)
 {
@@ -112,7 +113,7 @@ TS_VECTORIZED static void deviate(const double *values, size_t n, double center,
     }
 }
 
-/* Writes the mantissas of finite values that are not zero, 1 for the others, and adds up their
+/* Writes the mantissas of finite values that are not zero, and 1 for others, and adds up the
  * exponents. */
 TS_VECTORIZED static void split(const double *values, size_t n, double *mantissas,
                                 int64_t *exponent)
@@ -130,7 +131,7 @@ TS_VECTORIZED static void split(const double *values, size_t n, double *mantissa
     *exponent += exponents;
 }
 
-/* Does what sum_block() does, with sums that fan in. */
+/* Does what sum_block() does, with sums by fan-in. */
 static void fan_in_block(struct block_sums *sums, const double *values, size_t n, double center)
 {
     double deviations[FAN_IN_LENGTH], squares[FAN_IN_LENGTH];
@@ -179,7 +180,7 @@ static void add_up(struct moments *moments, const struct slice *slice)
         struct block_sums sums;
         sum_block(&sums, values, count, 0);
         moments->whole_sum +=
-            integer ? (int64_t)sums.sum : 0; /* a block of 32-bit values adds up below 2^53 */
+            integer ? (int64_t)sums.sum : 0; /* a block of 32-bit values has a sum below 2^53 */
         moments->n += sums.n;
         moments->n_zero += sums.n_zero;
         moments->n_negative += sums.n_negative;

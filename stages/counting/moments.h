@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Count, sum, mean and sum of squared deviations of the finite values of an image, and the product
- * of those that are not zero. The bytes of the result depend on the slices alone: each slice is
- * summed in an order that its size and the method decide (stages/values/fan_in.h), and slices are
- * joined in rising z.
+ * of those that are not zero. The bytes of the result depend only on the slices: the size of a
+ * slice and the method decide the order of its sums (stages/values/fan_in.h), and slices are joined
+ * in rising z.
  */
 #ifndef STAGES_COUNTING_MOMENTS_H
 #define STAGES_COUNTING_MOMENTS_H
@@ -13,13 +13,13 @@
 
 /* The moments of some values. Zero bytes are the moments of none. */
 struct moments {
-    __int128 whole_sum; /* of integers: exact, where sum is its rounding */
+    __int128 whole_sum; /* exact sum of integers; `sum` is it rounded */
     uint64_t n, n_zero, n_negative;
     double sum, mean, deviations; /* deviations: sum of (v - mean)^2 */
-    /* The mean again, as center + offset: means that differ little are then subtracted without
-     * losing digits. */
+    /* The mean again, as center + offset: two means that differ little can then be subtracted
+     * without losing digits. */
     double center, offset;
-    /* Product of the absolute values that are not zero: 2^exponent * exp(log_rest). */
+    /* The product of the absolute values that are not zero is 2^exponent * exp(log_rest). */
     int64_t exponent;
     double log_rest;
 };
@@ -33,7 +33,7 @@ void ts_moments_join(struct moments *into, const struct moments *from, enum ts_d
 /* Computes the moments of counted values. Sums are integers, and each result is rounded once. */
 void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts,
                           enum ts_dtype dtype);
-/* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
+/* Sets sum, mean and deviations of n integers from exact sums of values and squares. */
 void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);
 
 #endif

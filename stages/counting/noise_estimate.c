@@ -36,7 +36,7 @@ static size_t sums_bytes(const struct stage_context *context, enum noise_estimat
     return ts_noise_has_sums(estimate) ? ts_scope_slices(context) * sizeof(struct noise_sum) : 0;
 }
 
-/* Returns the part of a partial that the median is found from. */
+/* Returns the part of a partial from which the median is found. */
 static void *search_in(const struct stage_context *context, enum noise_estimate estimate,
                        const void *partial)
 {
@@ -63,7 +63,7 @@ size_t ts_noise_result_bytes(const struct stage_context *context, enum noise_est
 
 /* ---- second differences ---------------------------------------------------------------------- */
 
-/* Loads n samples of slice z from pixel i on; invalid ones become NaN, which takes no part. */
+/* Loads n samples of slice z, starting with pixel i; invalid ones become NaN, which is left out. */
 static void load_valid(const struct ts_image *slices, int64_t z, int64_t i, int64_t n, double *out)
 {
     ts_load_f64(out, (char *)ts_slice_data(slices, z) + (size_t)i * ts_dtype_bytes(slices->dtype),
@@ -71,7 +71,7 @@ static void load_valid(const struct ts_image *slices, int64_t z, int64_t i, int6
     ts_valid_fill_doubles(ts_slice_valid(slices, z), (size_t)i, (size_t)n, (double)NAN, out);
 }
 
-/* Loads samples, of which those that the mask (NULL: none) leaves out become NaN too. */
+/* Loads samples; those that the mask (NULL: none) leaves out become NaN, too. */
 static void load_samples(const struct ts_image *slices, const struct ts_image *mask, int64_t z,
                          int64_t i, int64_t n, double *out)
 {
@@ -84,7 +84,7 @@ static void load_samples(const struct ts_image *slices, const struct ts_image *m
         out[k] = isnan(chosen[k]) || chosen[k] == 0 ? (double)NAN : out[k];
 }
 
-/* Loads n samples of row y from column `first` on, both of which may lie outside the slice. */
+/* Loads n samples of row y, starting with column `first`; both may be outside the slice. */
 static void load_row(const struct ts_image *slices, const struct ts_image *mask, int64_t z,
                      int64_t y, int64_t first, int64_t n, double *row)
 {
@@ -110,7 +110,7 @@ TS_VECTORIZED static void differences(const double *above, const double *row, co
         out[i] = down[i] + down[i + 2] - 2 * down[i + 1];
 }
 
-/* Value i goes to lane i % LANES. */
+/* Adds absolute values; value i goes to lane i % LANES. */
 TS_VECTORIZED static void add_absolute(struct noise_sum *into, const double *values, int64_t n)
 {
     double sums[LANES] = {0}, sum = 0;
@@ -132,14 +132,16 @@ TS_VECTORIZED static void add_absolute(struct noise_sum *into, const double *val
     into->n += (uint64_t)count;
 }
 
-/* far and near: the second differences around rows 2k - 1 and 2k, from column 2l - 1 on. */
+/* Computes coefficients. far and near are the second differences around rows 2k - 1 and 2k,
+ * starting with column 2l - 1. */
 TS_VECTORIZED static void coefficients(const double *far, const double *near, int64_t n, float *out)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = ts_noise_coefficient(far[2 * i], far[2 * i + 1], near[2 * i], near[2 * i + 1]);
 }
 
-/* Adds one slice to the sum and to the counts of coefficients; NULL: these are not asked for. */
+/* Adds one slice to the sum and to the counts of coefficients; either may be NULL if it is not
+ * wanted. */
 static void measure_slice(const struct stage_context *context, const struct ts_image *slices,
                           int64_t z, struct noise_sum *sum, void *search,
                           const struct percentile_search *found)
@@ -147,12 +149,12 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
     const int64_t ny = slices->axes[1].n, nx = slices->axes[2].n, n = ts_noise_coefficients(nx);
     const struct ts_image *mask =
         ts_stage_mask(context) < 0 ? NULL : &slices[1 + ts_stage_mask(context)];
-    double rows[4][WIDTH + 2], R[2][WIDTH]; /* row y of the slice stands in rows[y & 3] */
+    double rows[4][WIDTH + 2], R[2][WIDTH]; /* row y of the slice is in rows[y & 3] */
     float sizes[PIECE];
     for (int64_t first = 0; first < n; first += PIECE)
         for (int64_t k = 0; k < ts_noise_coefficients(ny); k++) {
             const int64_t piece = n - first < PIECE ? n - first : PIECE, x = 2 * first - 1;
-            /* These pixels have eight neighbors. */
+            /* Only these pixels have eight neighbors. */
             const int64_t from = x < 1 ? 1 - x : 0,
                           to = x + 2 * piece < nx - 1 ? 2 * piece : nx - 1 - x;
             for (int64_t y = k == 0 ? -2 : 2 * k; y < 2 * k + 2; y++)

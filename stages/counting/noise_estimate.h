@@ -30,12 +30,12 @@
 
 enum noise_estimate { NOISE_NONE, NOISE_IMMERKAER, NOISE_WAVELET, NOISE_BOTH };
 
-/* The size of the coefficient (k, l), from the second differences around the samples 2k - 1 (far)
- * and 2k (near) of both axes; the second letter is that of x. Along one axis the two taps are -near
- * * (D(2k) + t D(2k - 1)) with near = (1 + sqrt 3)/(4 sqrt 2) and t = 2 - sqrt 3. As t^2 = 4 t - 1,
- * both brackets below are exact for integers, and a coefficient is 0 if and only if both are.
- * Returns NaN for 0. The size is divided by NOISE_COEFFICIENT_UNIT, a power of two, because it can
- * be 2.8 times as large as the largest float. */
+/* Returns the size of the coefficient (k, l), from the second differences around the samples 2k - 1
+ * (far) and 2k (near) of both axes; in names with two parts the second is for x. Along one axis the
+ * two taps are -near * (D(2k) + t D(2k - 1)) with near = (1 + sqrt 3)/(4 sqrt 2) and t = 2 - sqrt
+ * 3. As t^2 = 4 t - 1, both brackets below are exact for integers, and a coefficient is 0 if and
+ * only if both are. It returns NaN for 0. The size is divided by NOISE_COEFFICIENT_UNIT, a power of
+ * two, because it can be 2.8 times as large as the largest float. */
 #define NOISE_COEFFICIENT_UNIT 4.0
 #ifdef __CUDACC__
 __host__ __device__
@@ -52,15 +52,15 @@ __host__ __device__
 }
 
 struct noise_sum {
-    double sum; /* of |R| */
+    double sum; /* sum of |R| */
     uint64_t n;
 };
 
-/* The result, in values of the image. NaN: there was nothing to measure, or that rule was not asked
+/* The result, in values of the image. NaN: there was nothing to measure, or this rule was not asked
  * for. */
 struct noise_result {
     double immerkaer, wavelet;
-    struct percentile_search search; /* left out where no second round is needed */
+    struct percentile_search search; /* the struct ends before this if no second round is needed */
 };
 
 /* Return whether an estimate needs the sums, and whether it needs the coefficients. */
@@ -79,13 +79,13 @@ static inline int64_t ts_noise_coefficients(int64_t n)
     return n / 2 + 1 + n % 2;
 }
 
-/* True where the median of a slice is found in one round, on a CUDA device, and not in two. */
+/* Returns true if the median of a slice is found in one round, as on a CUDA device, instead of
+ * two. */
 bool ts_noise_by_slice(const struct stage_context *context, enum noise_estimate estimate);
 
-/* These are the parts of a stage's reduction that the estimate takes, for a stage with the
- * parameter `scope`; partials and results are the stage's own members. ts_noise_rounds() is 0 for
- * NOISE_NONE. In rounds past the estimate's last its partial has 0 bytes, and the others must not
- * be called. The result is zero at first. */
+/* A stage with the parameter `scope` calls these in its reduction; partials and results are members
+ * of the stage's own. ts_noise_rounds() is 0 for NOISE_NONE. In rounds past the estimate's last its
+ * partial has 0 bytes, and the others must not be called. The result is zero at first. */
 int ts_noise_rounds(const struct stage_context *context, enum noise_estimate estimate);
 size_t ts_noise_partial_bytes(const struct stage_context *context, enum noise_estimate estimate);
 size_t ts_noise_result_bytes(const struct stage_context *context, enum noise_estimate estimate);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds order statistics by counting: first the upper halves of the keys are counted, then the
- * lower halves in the buckets in which the ranks lie. Counting moves no value, and its counts merge
- * exactly in any grouping. Slices may be sorted instead.
+ * lower halves in the buckets (upper halves) that contain the ranks. Counting moves no value, and
+ * its counts merge exactly in any grouping. Single slices may be sorted instead.
  */
 #include "stages/counting/percentile.h"
 
@@ -63,8 +63,8 @@ double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype 
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Flips all bits of a negative float, and the sign of the others, which gives unsigned integers of
- * the same order. */
+/* Flips all bits of a negative float, and only the sign bit of others, which gives unsigned
+ * integers of the same order. */
 TS_VECTORIZED static void float_keys(uint32_t *keys, const uint32_t *bits, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -77,7 +77,7 @@ TS_VECTORIZED static void biased_keys(uint32_t *keys, const uint32_t *bits, size
         keys[i] = bits[i] ^ bias;
 }
 
-/* Writes the keys of the finite values among n; returns how many. */
+/* Writes the keys of the finite values among n, and returns how many there are. */
 static size_t keys_of(uint32_t *keys, const void *data, enum ts_dtype dtype, size_t first, size_t n)
 {
     const uint32_t *bits = (const uint32_t *)data + first;

@@ -2,19 +2,20 @@
  *
  * Exact counts of the values of 8- and 16-bit images, at about one pixel a cycle.
  *
- * An increment that follows another of the same counter must wait for it (a store forwarded to a
- * load, 4 to 7 cycles). Neighboring pixels are often equal, so neighbors count in different lanes:
- * counter[key][pixel mod lanes]. There are eight lanes where the block of pixels spans few values.
- * Where it spans many the cache is the limit, and there are two lanes if equal neighbors are common
- * in a sample of the block, else one. Lanes are 32 bits wide and are added to the 64-bit counts
- * before they can overflow.
+ * An increment right after one of the same counter must wait for it (a store forwarded to a load, 4
+ * to 7 cycles). Neighboring pixels are often equal, so neighbors count in different lanes:
+ * counter[key][pixel mod lanes]. There are eight lanes if the block of pixels spans few values. If
+ * it spans many, the cache is the limit, and there are two lanes if equal neighbors are common in a
+ * sample of the block, else one. Lanes are 32 bits wide and are added to the 64-bit counts before
+ * they can overflow.
  */
 #include "stages/counting/value_counts.h"
 
 #include <string.h>
 
 enum {
-    BLOCK_PIXELS = 1 << 16, /* read twice (range, then counts), so it should stay in the cache */
+    BLOCK_PIXELS = 1 << 16, /* a block is read twice (range, then counts), so it should stay in the
+                             * cache */
     NARROW_KEYS = 4096,     /* 8 lanes of this many keys take 128 KiB */
     NARROW_LANES = 8,
     WIDE_LANES = VALUE_COUNTS_LEAST_LANES,
@@ -73,8 +74,8 @@ static void widen(struct value_counts *counts, uint32_t low, uint32_t high)
     }
 }
 
-/* Adds the lanes to n counts; a fold into counts that hold nothing yet writes them, without reading
- * what stood there. A copy is compiled for each number of lanes. */
+/* Adds the lanes to n counts; if the counts hold nothing yet, they are written without being read.
+ * A copy is compiled for each number of lanes. */
 static inline __attribute__((always_inline)) void fold(uint64_t *counts, const uint32_t *lanes,
                                                        size_t n, bool add, size_t n_lanes)
 {
@@ -112,7 +113,7 @@ void ts_value_counts_flush(struct value_counts *counts)
         }
         fold_lanes(counts->counts + low, lanes, n, add, counts->lanes_per_key);
         counts->n += counts->lane_pixels;
-        /* The lanes may have been opened for more than the values that came. */
+        /* The lanes may have been opened for a wider range than the values that came. */
         while (counts->counts[counts->low] == 0)
             counts->low++;
         while (counts->counts[counts->high] == 0)
@@ -130,7 +131,7 @@ static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high,
         high = high > counts->lane_high ? high : counts->lane_high;
         ts_value_counts_flush(counts);
     }
-    /* A margin, so that the next block's slightly wider range does not open the lanes again. */
+    /* The margin keeps a slightly wider next block from opening the lanes again. */
     const uint32_t span = high - low, margin = span / 8, last = counts->n_keys - 1;
     low = low > margin ? low - margin : 0;
     high = last - high > margin ? high + margin : last;
@@ -164,8 +165,8 @@ TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bia
     *high = largest;
 }
 
-/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once
- * borrows nothing. */
+/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once never
+ * borrows. */
 #define FOUR UINT64_C(0x0001000100010001)
 
 /* Counts n keys; neighbors go to different lanes. A copy is compiled for each number of lanes, and

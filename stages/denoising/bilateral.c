@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A thread maps a few rows after one another. It keeps the lines of the window, with their borders
- * filled in, in a ring, so that each is prepared once for all the windows that it lies in: as
- * floats, times the scale that makes the exponent of a difference its square. bilateral_lines.inc
- * then works on as many windows at once as a vector has lanes. The mean is taken of the differences
- * to the middle of the window, whose rounding errors do not grow with the values.
+ * filled in, in a ring, so that each is prepared only once for all windows: as floats, scaled so
+ * that the exponent of a difference is its square. bilateral_lines.inc then works on as many
+ * windows at once as a vector has lanes. The mean is that of the differences to the middle of the
+ * window, because their rounding errors do not grow with the values.
  */
 #include "stages/denoising/bilateral.h"
 
@@ -100,15 +100,15 @@ struct bilateral_window {
     const struct ts_image *in;
     struct ts_image *out;
     int64_t ny, nx, radius, width, depth, n_lines; /* depth: slices of a window */
-    int64_t line;          /* floats of a line, with its borders and the last lanes */
-    float scale, constant; /* constant: scaled */
-    int64_t *columns; /* columns[i]: the column for sample i - radius, or -1 for the constant */
-    float *exponents; /* of each sample of a window */
+    int64_t line;          /* floats of a line, including its borders and the last lanes */
+    float scale, constant; /* constant is scaled */
+    int64_t *columns; /* columns[i] is the column for sample i - radius, or -1 for the constant */
+    float *exponents; /* of distance, one for each sample of a window */
 };
 
 /* One thread's share of the scratch. */
 struct worker {
-    float *lines; /* depth rings of `width` lines, of which a row's is at row % width */
+    float *lines; /* depth rings of `width` lines; row `row` is at row % width */
     float *values, *means;
 };
 
@@ -171,8 +171,8 @@ static float *line_of(const struct bilateral_window *window, const struct worker
            (slice * window->width + (row + window->radius) % window->width) * window->line;
 }
 
-/* Replaces values without a part in the means by one that is far from all others. NaN is not less
- * than anything. */
+/* Replaces values that must not take part in the means by one that is far from all others. The
+ * comparison is false for NaN, so that it is replaced, too. */
 static TS_VECTORIZED void scale_values(float *values, int64_t n, float scale)
 {
     for (int64_t x = 0; x < n; x++) {
@@ -181,7 +181,7 @@ static TS_VECTORIZED void scale_values(float *values, int64_t n, float scale)
     }
 }
 
-/* Prepares row `row`, which may lie outside the image, of slice `slice` of the window above output
+/* Prepares row `row`, which may be outside the image, of slice `slice` of the window above output
  * slice z. */
 static void load_line(const struct bilateral_window *window, const struct worker *worker, int64_t z,
                       int64_t slice, int64_t row)
@@ -208,7 +208,7 @@ static void load_line(const struct bilateral_window *window, const struct worker
     }
 }
 
-/* out = value + mean / scale, or the value where it has no part: `scaled` are the values as
+/* Sets out to value + mean / scale, or to the value if it takes no part. `scaled` has the values as
  * load_line made them. */
 static TS_VECTORIZED void finish_row(const float *values, const float *scaled, const float *means,
                                      int64_t n, float scale, float *out)
@@ -218,7 +218,7 @@ static TS_VECTORIZED void finish_row(const float *values, const float *scaled, c
         out[x] = scaled[x] != BILATERAL_FAR ? values[x] + means[x] * inverse : values[x];
 }
 
-/* Rows [first, end) of output slice z. */
+/* Maps rows [first, end) of output slice z. */
 static void map_rows(const struct bilateral_window *window, const struct worker *worker, int64_t z,
                      int64_t first, int64_t end)
 {

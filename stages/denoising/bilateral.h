@@ -22,14 +22,14 @@ struct bilateral_params {
     double constant;
 };
 
-/* Exponents are to base 2, so that a weight is 2^-(s + t^2): s is that of the offset, and t the
+/* Exponents have base 2: a weight is 2^-(s + t^2), where s depends on the offset, and t is the
  * difference of values times ts_bilateral_scale(). */
 enum { BILATERAL_MOST_RADIUS = 30 };
-/* Scaled values of this magnitude and beyond, and NaN, have no part in the means of others, and
- * keep their value. */
+/* Scaled values of at least this magnitude, and NaN, take no part in the means of others, and keep
+ * their value. */
 #define BILATERAL_FAR 0x1p40F
 float ts_bilateral_scale(const struct bilateral_params *params);
-/* Writes s of each sample of a window, z slowest. */
+/* Writes s for each sample of a window, with z slowest. */
 void ts_bilateral_exponents(const struct bilateral_params *params, float *exponents);
 
 #endif

@@ -76,8 +76,8 @@ static int64_t count_of(const struct ts_numbers *numbers)
     return numbers->rows * numbers->columns;
 }
 
-/* Their values may be below 0, which no magnitude is, and squares would turn them into bright
- * ones. */
+/* Their values may be below 0, which magnitudes never are; the square root of squares would make
+ * them bright. */
 static bool is_no_magnitude(enum ts_quantity quantity)
 {
     return quantity == TS_HU || quantity == TS_LINE_INTEGRAL || quantity == TS_ATTENUATION;
@@ -202,7 +202,7 @@ static size_t result_bytes(const struct stage_context *context)
            64 * 64;
 }
 
-/* An image in which there is nothing to measure has no noise. */
+/* If there is nothing to measure in an image, it has no noise. */
 static enum ts_status finish(const struct stage_context *context, const void *const totals[],
                              void *result, const struct ts_image *tables)
 {
@@ -232,7 +232,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
-    .exact = true, /* sums stay apart by slice until the end */
+    .exact = true, /* sums of slices stay separate until the end */
     .feeds_map = true,
     .rounds = rounds,
     .partial_bytes = partial_bytes,
@@ -244,15 +244,15 @@ static const struct stage_reduction reduction = {
 };
 
 /* The map of nlm on the CPU, in the fast form (J. Darbon, A. Cunha, T. F. Chan, S. Osher and G. J.
- * Jensen, 2008; J. Froment, 2014): for one shift q - p after the other the squared differences of
- * the image and the shifted image are summed over the patch, first through the slices, then down
- * the rows, then along them, so that a weight costs 2 * patch_size additions and not patch_size^2.
- * A weight serves both of its pixels, so that half of the shifts within a slice are enough. Nothing
- * is subtracted from a running sum, so that a weight has the same bytes wherever a sum began.
+ * Jensen, 2008; J. Froment, 2014): for each shift q - p, the squared differences of the image and
+ * the shifted image are summed over the patch, first through the slices, then down the rows, then
+ * along them, so that a weight takes 2 * patch_size additions instead of patch_size^2. A weight
+ * serves both of its pixels, so half of the shifts within a slice are enough. Nothing is subtracted
+ * from a running sum, so that a weight has the same bytes wherever a sum began.
  *
  * The image is first copied into floats with its border filled in. A thread then does blocks of 64
- * x 256 pixels, whose sums and part of the image stay in the second cache. The rows' loops stand in
- * nlm_rows.inc, once for each patch size. */
+ * x 256 pixels, whose sums and part of the image stay in the second cache. The loops over rows are
+ * in nlm_rows.inc, which is compiled for each patch size. */
 
 enum {
     BLOCK_ROWS = 64,
@@ -295,9 +295,9 @@ TS_VECTORIZED static void add_weighted_squares(const float *restrict weights,
     }
 }
 
-/* Returns 2^x for x <= 0 to 2e-7 of itself, and 0 below the smallest normal float. The first sum
- * rounds x to an integer, which then stands in the lowest bits; the polynomial is the series of
- * 2^f, |f| <= 1/2. */
+/* Returns 2^x for x <= 0 with a relative error of 2e-7, and 0 below the smallest normal float. The
+ * first sum rounds x to an integer, which is then in the lowest bits; the polynomial is the series
+ * of 2^f, |f| <= 1/2. */
 static inline float power_of_two(float x)
 {
     const float to_integer = 12582912, least = -126;
@@ -342,11 +342,12 @@ static const struct {
 
 /* ---- one block ------------------------------------------------------------------------------- */
 
-/* This describes the work of one call, and where its parts of the scratch stand. */
+/* The work of one call, and the places of its parts in the scratch. */
 struct nlm_run {
     const struct nlm_params *params;
     int64_t ny, nx, radius, distance, depth; /* depth: how far the search reaches in z */
-    int64_t pad, pitch, rows;                /* of a slice of floats with its border */
+    int64_t pad, pitch, rows;                /* border, row length and rows of a slice of floats
+                                              * with its border */
     size_t columns, image, threads, ring, down, weights, sums, totals, thread_bytes, bytes;
 };
 
@@ -388,7 +389,7 @@ static float near_or_far(float value)
     return fabsf(value) < NLM_FAR ? value : NLM_FAR;
 }
 
-/* Copies row y, which may lie outside the slice, with its border, divided by the unit. */
+/* Copies row y, which may be outside the slice, with its border, divided by the unit. */
 static void pad_row(const struct nlm_run *run, const int64_t *columns, const struct ts_image *in,
                     int64_t z, int64_t y, float unit, float *row)
 {
@@ -413,18 +414,18 @@ static void pad_row(const struct nlm_run *run, const int64_t *columns, const str
     }
 }
 
-/* A thread does this block of pixels, [y, y_end) x [x, x_end) of a slice, with its buffers. */
+/* The block of pixels [y, y_end) x [x, x_end) of a slice that a thread does, with its buffers. */
 struct block {
     const struct nlm_run *run;
     struct nlm_weight weight;
-    float unit;         /* of the image */
-    const float *image; /* the pixel (0, 0) of the slice */
+    float unit;         /* the unit by which the image is divided */
+    const float *image; /* points to pixel (0, 0) of the slice */
     int64_t y, y_end, x, x_end;
     float *ring, *down, *weights, *sums, *totals;
 };
 
-/* Adds the weights of a row, from column x on, times the values, to the sums of the pixels that lie
- * in the block. */
+/* Adds the weights of a row, which starts at column x, times the values, to the sums of those
+ * pixels that are in the block. */
 static void add_row(const struct block *block, int64_t y, int64_t x, int64_t n, const float *values)
 {
     const int64_t from = x < block->x ? block->x - x : 0,
@@ -440,8 +441,8 @@ static void add_row(const struct block *block, int64_t y, int64_t x, int64_t n, 
                      block->totals + at);
 }
 
-/* Adds what the pixels of one shift weigh. Where `both` holds, a weight also counts for the pixel
- * that the shift leads to, and so pixels before the block are weighed, too. */
+/* Adds the weights of the pixels for one shift. If `both`, a weight also counts for the pixel that
+ * the shift leads to, so pixels before the block are weighed, too. */
 static void add_shift(const struct block *block, int64_t dz, int64_t dy, int64_t dx, bool both)
 {
     const struct nlm_run *run = block->run;
@@ -470,7 +471,8 @@ static void add_shift(const struct block *block, int64_t dz, int64_t dy, int64_t
     }
 }
 
-/* The pixel itself has weight 1; the order of the shifts is the order of the sums. */
+/* Adds all shifts. The pixel itself has weight 1; the order of the shifts is the order of the
+ * sums. */
 static void add_shifts(const struct block *block)
 {
     const int64_t d = block->run->distance, depth = block->run->depth;
@@ -486,7 +488,8 @@ static void add_shifts(const struct block *block)
                 add_shift(block, dz, dy, dx, dz == 0);
 }
 
-/* Divides the sums. A pixel that is far from all others comes from slice z of the image itself. */
+/* Divides the sums. A pixel that is far from all others gets the value of the image itself in slice
+ * z. */
 static void write_block(const struct block *block, const struct ts_image *in, int64_t z, float *out)
 {
     const struct nlm_run *run = block->run;

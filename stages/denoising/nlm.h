@@ -7,8 +7,7 @@
  *     w(p, q)  = exp(-max(d2(p, q) - 2 sigma^2, 0) / h^2)
  *     out(p)   = sum of w(p, q) v(q) / sum of w(p, q),  |q - p| <= patch_distance along each axis
  *
- * The parameters and what the CPU code and cuda/denoising/nlm.cu both work out from them stand
- * here.
+ * The parameters are here, and what the CPU code and cuda/denoising/nlm.cu both compute from them.
  */
 #ifndef STAGES_DENOISING_NLM_H
 #define STAGES_DENOISING_NLM_H
@@ -22,7 +21,7 @@ enum { NLM_MOST_PATCH = 11, NLM_MOST_DISTANCE = 20 };
 
 struct nlm_params {
     int64_t patch_size, patch_distance;
-    struct ts_numbers h, sigma; /* one number each, or none */
+    struct ts_numbers h, sigma; /* each has one number, or none */
     int32_t dimensions;         /* enum nlm_dimensions */
     int32_t noise;              /* enum nlm_noise */
     int32_t estimate;           /* enum noise_estimate */
@@ -35,31 +34,31 @@ struct nlm_numbers {
     double sigma, h;
 };
 
-/* finish() hands this to the map, where sigma is estimated. */
+/* What finish() passes to the map if sigma is estimated. */
 struct nlm_result {
     struct nlm_numbers numbers;
     struct noise_result noise;
 };
 
 /* Values are divided by a power of two near h, exactly, so that squares of differences neither
- * overflow nor vanish. One that is not finite then, or not below this size, becomes this one: so
- * far from every other that no weight is left between them, and so small that a window's sum of its
- * squares is finite. Such a pixel comes out as it was. */
+ * overflow nor vanish. A value that is then not finite, or not below NLM_FAR, becomes NLM_FAR: this
+ * is so far from all others that their weights vanish, and so small that a window's sum of its
+ * squares is finite. Such a pixel is not changed. */
 #define NLM_FAR 1e15f
 
-/* Returns true where sigma is estimated from the image. */
+/* Returns true if sigma is estimated from the image. */
 bool ts_nlm_estimates(const struct stage_context *context);
-/* Returns sigma and h that the parameters give, where sigma is not estimated. */
+/* Returns sigma and h as the parameters give them, if sigma is not estimated. */
 struct nlm_numbers ts_nlm_given(const struct nlm_params *params);
 
 /* The weight is 2^min(offset - scale * sum, 0), where `sum` is that of the squared differences of
- * two patches of `patch` pixels. `bias`, 2 sigma^2, is subtracted from the mean square of Rician
- * data. */
+ * two patches of `patch` pixels. For Rician data, `bias`, 2 sigma^2, is subtracted from the mean
+ * square. */
 struct nlm_weight {
     float offset, scale, bias;
 };
 
-/* Returns the power of two by which values are divided. In volumes of which each slice has an h of
+/* Returns the power of two by which values are divided. In volumes in which each slice has an h of
  * its own it is 1. With h 0 it is so small that every value but 0 is far, because no two patches
  * that differ have a weight. */
 #ifdef __CUDACC__

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of the stage tv, and which slices a 3D run looks at. After n iterations a slice depends
+ * The table of the stage tv, and the slices that a 3D run needs. After n iterations a slice depends
  * on the n slices on either side, and its distance on one more: with a fixed number of iterations
- * that is the halo, so that slabs are iterated apart from each other and yet give the bytes of the
- * whole volume. A stop by the distance of the whole volume needs the whole volume, which is then
- * the halo of every slab. Slices that the runner puts outside the volume are left alone.
+ * that is the halo, so slabs can be iterated separately and still give the bytes of the whole
+ * volume. A stop by the distance of the whole volume needs the whole volume, which is then the halo
+ * of every slab. Slices that the runner adds outside the volume are not used.
  */
 #include "stages/denoising/tv.h"
 
@@ -134,14 +134,14 @@ static int tables(const struct stage_context *context, struct stage_table tables
 }
 
 /* An iteration of tv is one sweep over the planes (slices) in rising z, row by row. Before the q of
- * a row is replaced, in place, all that depends on the old one is computed: m, the image whose
- * gradient is taken, of the same row one plane above, or in 2D of the next row. So m of two planes,
- * or two rows, stays in the cache, and an iteration reads f and q and writes q once. In 3D the
- * threads share the rows of every plane; in 2D each takes whole slices. Every value follows from
- * the iteration before alone, so that neither slabs nor threads show in the result.
+ * a row is replaced, all that depends on the old q is computed: m, the image whose gradient is
+ * taken, of the same row one plane above, or in 2D of the next row. So m of two planes, or of two
+ * rows, stays in the cache, and an iteration reads f and q and writes q once. In 3D the threads
+ * share the rows of every plane; in 2D each takes whole slices. Every value depends only on the
+ * iteration before, so neither slabs nor threads change the result.
  *
- * In a masked image f is NaN where a pixel is invalid. A difference with NaN counts as 0, so that q
- * stays 0 between a valid and an invalid pixel: the image ends there as it does at its borders. */
+ * In a masked image f is NaN if a pixel is invalid. A difference with NaN counts as 0, so that q
+ * stays 0 between a valid and an invalid pixel: the image ends there as it does at its borders.  */
 
 enum { LANES = 16 };
 
@@ -154,30 +154,32 @@ struct job {
     struct ts_image *out;
     struct tv_range range;
     bool volume;
-    int64_t ny, nx, plane; /* plane: pixels of one */
+    int64_t ny, nx, plane; /* plane: pixels of a plane */
     int64_t in_first;      /* index in `in` of plane range.first */
     int64_t out_first;     /* index in `out` and in the tables of plane range.z */
     float *q[3];           /* along x, y and, in 3D, z */
-    double unit;           /* by which values are divided; `params` are divided, too */
-    float *values;         /* f as floats, divided */
+    double unit;           /* the unit that values are divided by; `params` are divided by it,
+                            * too */
+    float *values;         /* f as floats, divided by the unit */
     float *image;          /* x of primal-dual, else NULL */
     float *points[2];      /* see point_row() */
-    double *row_gaps;      /* of each row of each plane */
-    double *distances;     /* of each plane */
-    float *zeros;          /* a row */
+    double *row_gaps;      /* the gap of each row of each plane */
+    double *distances;     /* the distance of each plane */
+    float *zeros;          /* a row of zeros */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Pointers to the rows of one row of pixels. */
+/* Pointers for one row of pixels. */
 struct rows {
     const float *values;
     float *q[3];
     const float *below_y,
         *below_z; /* q[1] one row before, q[2] one plane before; zeros at the start */
-    const float *point, *next_y, *next_z; /* m, and one row and one plane on; m itself at the end */
+    const float *point, *next_y, *next_z; /* m, m one row further, and m one plane further; at the
+                                           * end these are m itself */
     float *image;
-    bool masked; /* a difference with NaN is 0 */
+    bool masked; /* true if a difference with NaN is 0 */
 };
 
 static inline float divergence(const struct rows *rows, int64_t x, float before, bool volume)
@@ -186,7 +188,7 @@ static inline float divergence(const struct rows *rows, int64_t x, float before,
     return volume ? plane + (rows->q[2][x] - rows->below_z[x]) : plane;
 }
 
-/* Computes m from q, f and x, and with `keep` the new x. */
+/* Computes m from q, f and x; with `keep` it also stores the new x. */
 static inline void find_point(const struct rows *rows, int64_t x, float before,
                               const struct tv_step *step, float weight, bool volume, bool dual,
                               bool keep, float *point)
@@ -235,7 +237,7 @@ gradient_at(const struct rows *rows, int64_t x, float after, bool volume, bool m
     return g;
 }
 
-/* Inlined where the last three are known, which leaves no branch in the loop. */
+/* Inlined with the last three arguments constant, which leaves no branch in the loop. */
 static inline __attribute__((always_inline)) void step_dual(const struct rows *rows, int64_t x,
                                                             float after, float ascent, bool volume,
                                                             bool dual, bool masked)
@@ -337,7 +339,8 @@ static TS_VECTORIZED double find_gap(const struct rows *rows_of, int64_t nx, flo
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* Returns m of a row: of all rows of two planes, or in 2D of two rows. */
+/* Returns the place for m of a row: there is room for all rows of two planes, or in 2D for two
+ * rows. */
 static float *point_row(const struct job *job, int64_t z, int64_t y)
 {
     return job->volume ? job->points[z % 2] + y * job->nx : job->points[y % 2];
@@ -358,7 +361,7 @@ static struct rows rows_of(const struct job *job, int64_t z, int64_t y)
     return rows;
 }
 
-/* The rows that a thread shares in. */
+/* The share of the rows that a thread does. */
 struct share {
     int64_t first, end;
 };
@@ -378,8 +381,8 @@ static void find_row(const struct job *job, int64_t z, int64_t y, const struct t
                 point_row(job, z, y));
 }
 
-/* Writes a row of the result, multiplied by the unit. Invalid pixels, and those of far values, get
- * what the input has. */
+/* Writes a row of the result, multiplied by the unit. Invalid pixels, and those with a value of
+ * TV_FAR, get the input's value. */
 static void write_row(const struct job *job, const struct rows *rows, int64_t z, int64_t y,
                       float *row)
 {
@@ -492,16 +495,17 @@ static double find_distance(const struct job *job, const struct tv_range *range,
            ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
 }
 
-/* Reports that the planes in work have `done` iterations behind them, and the slab this part. */
+/* Reports that the planes in work have done `done` iterations, and that `part` of the slab is
+ * done. */
 static void report(const struct job *job, int64_t done, double distance, double part)
 {
     ts_stage_iterated(job->context,
                       (struct stage_iteration){done, job->params->iterations, distance, part});
 }
 
-/* Every thread of a team runs this for its share of the rows. `done` is the team's. A volume is
- * reported after every iteration; slices, which are many and short, when they are done
- * (map_slices). */
+/* Iterates over a thread's share of the rows; every thread of a team calls it. `done` belongs to
+ * the team. A volume is reported after every iteration; slices, which are many and short, only when
+ * they are done (map_slices). */
 static void iterate(const struct job *job, struct share share, bool *done)
 {
     struct tv_step step = ts_tv_step_first(job->params);

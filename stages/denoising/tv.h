@@ -7,7 +7,7 @@
  * over each slice, or over the volume, where f is the input and grad the differences to the next
  * sample along each axis, 0 at the last. Both methods seek the dual field q, with |q| <= 1 at each
  * sample, and the u that belongs to it: at the minimum u = f + weight div q. The CPU and CUDA carry
- * out the steps that this header states.
+ * out the steps in this header.
  */
 #ifndef STAGES_DENOISING_TV_H
 #define STAGES_DENOISING_TV_H
@@ -30,9 +30,8 @@ struct tv_params {
 };
 
 /* Values and weight are divided by a power of two, exactly, so that the weight is in [1/2, 1) and
- * squares of differences neither overflow nor vanish. A finite value of at least this size then
- * counts as so large, and comes out as it was: no weight can change it by more than its last
- * bit. */
+ * squares of differences neither overflow nor vanish. A finite value of at least TV_FAR then counts
+ * as TV_FAR, and is not changed: no weight could change it by more than its last bit. */
 #define TV_FAR 0x1p45f
 
 static inline double ts_tv_unit(const struct tv_params *params)
@@ -64,15 +63,15 @@ __host__ __device__
     return value < 0 ? -TV_FAR : TV_FAR;
 }
 
-/* With stop: distance the distance is computed after every so many iterations, and after the
+/* With stop `distance`, the distance is computed after every TV_LOOK iterations and after the
  * last. */
 enum { TV_LOOK = 10 };
-/* The tables of the map: the bound of the distance after each look (z, looks), NaN behind the last,
- * and the iterations that were carried out (z). */
+/* The tables of the map: the bound of the distance after each look (z, looks), NaN after the last
+ * look, and the number of iterations that were carried out (z). */
 enum { TV_TABLE_DISTANCE, TV_TABLE_ITERATIONS, TV_TABLES };
 
-/* Returns how many looks a run has at most, and whether one follows iteration number i, counted
- * from 1. */
+/* The first returns how many looks a run has at most, the second whether there is one after
+ * iteration number i, counted from 1. */
 static inline int64_t ts_tv_looks(const struct tv_params *params)
 {
     return params->stop == TV_NEVER ? 1 : (params->iterations + TV_LOOK - 1) / TV_LOOK;
@@ -92,13 +91,13 @@ static inline bool ts_tv_looks_after(const struct tv_params *params, int64_t i)
  * from q = 0 and x = f. The result is m, with momentum 0, of one more evaluation without a new
  * q. */
 struct tv_step {
-    double tau, sigma; /* of primal-dual, for the next image */
+    double tau, sigma; /* for primal-dual: used for the next image */
     float blend, momentum, ascent;
 };
 
 /* Returns the factors of the first iteration. chambolle: ascent = 1 / (2 dimensions weight).
- * primal-dual: tau sigma times the square of grad's norm, which is at most 4 dimensions, is 1. tau
- * starts at 4, whatever the scale of the values; docs/notes/tv.md compares other starts. */
+ * primal-dual: tau sigma |grad|^2 = 1, where |grad|^2 is at most 4 dimensions. tau starts at 4,
+ * whatever the scale of the values; docs/notes/tv.md compares other starts. */
 static inline struct tv_step ts_tv_step_first(const struct tv_params *params)
 {
     const double axes = params->dimensions == TV_3D ? 3 : 2, tau = 4, sigma = 1 / (tau * 4 * axes);
@@ -107,7 +106,7 @@ static inline struct tv_step ts_tv_step_first(const struct tv_params *params)
     return step;
 }
 
-/* Moves on to the factors of the next iteration: the second algorithm of Chambolle and Pock, with
+/* Advances to the factors of the next iteration, by the second algorithm of Chambolle and Pock with
  * gamma = 1. */
 static inline void ts_tv_step_next(const struct tv_params *params, struct tv_step *step)
 {
@@ -121,16 +120,15 @@ static inline void ts_tv_step_next(const struct tv_params *params, struct tv_ste
     step->ascent = (float)(step->sigma / params->weight);
 }
 
-/* Returns the bound of the root mean square of m - u over so many pixels. P(m) less the value of
- * the dual problem at q, the gap, is at least 1/2 ||m - u||^2, because P is strongly convex. */
+/* Returns a bound of the root mean square of m - u over this many pixels. The gap, P(m) less the
+ * value of the dual problem at q, is at least 1/2 ||m - u||^2, because P is strongly convex. */
 static inline double ts_tv_distance(double gap, double pixels)
 {
     return gap <= 0 ? 0 : sqrt(2 * gap / pixels);
 }
 
 struct stage_reach ts_tv_reach(const struct stage_context *context);
-/* The slices of a 3D run. in[0] holds slices [first, end) of the volume, of which the output is [z,
- * z + n). */
+/* The slices of a 3D run. in[0] has slices [first, end) of the volume; the output is [z, z + n). */
 struct tv_range {
     int64_t first, end, z, n;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver carries out one stage slab by slab: its reductions, then its map(). The steps, which
- * are the same on every device, come first; the calls of the CPU follow, for which images lie in
- * host memory and each call is done when it returns.
+ * are the same on every device, come first. The calls of the CPU follow, for which images are in
+ * host memory and a call has finished its work when it returns.
  */
 #include "stages/engine/driver.h"
 
@@ -17,13 +17,13 @@
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-/* Returns true where invalid pixels are replaced before the map. */
+/* Returns true if invalid pixels are replaced before the map. */
 static bool replaces(const struct stage_context *context)
 {
     return context->in.masked && context->stage->invalid_value;
 }
 
-/* The bits lie behind the values of the slab. */
+/* Returns the offset of the bits, which are behind the values of the slab. */
 static size_t valid_offset(const struct stage_context *context, int64_t slices)
 {
     const size_t bytes = (size_t)slices * ts_slice_bytes(&context->in);
@@ -31,15 +31,15 @@ static size_t valid_offset(const struct stage_context *context, int64_t slices)
                               : bytes;
 }
 
-/* Returns true where the stage moves the validity of pixels as it moves values: a slice of its
- * output at a time, as bytes. */
+/* Returns true if the stage moves the validity of pixels as it moves values: as bytes, one output
+ * slice at a time. */
 static bool moves(const struct stage_context *context)
 {
     return context->out.masked && context->stage->map && context->stage->validity == VALIDITY_MOVES;
 }
 
-/* Returns the bytes of the input slices that an output slice is made from, and its own, of a byte
- * for each pixel. */
+/* Returns the bytes of one output slice, and sets *in_bytes to those of the input slices that it is
+ * made from, with one byte for each pixel. */
 static size_t moving_bytes(const struct stage_context *context, size_t *in_bytes)
 {
     int64_t most = 0;
@@ -202,7 +202,7 @@ enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, v
 
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
-/* Returns the part that holds slice z, or NULL. */
+/* Returns the part that has slice z, or NULL. */
 static const struct ts_image *part_of(const struct ts_image *parts, int n_parts, int64_t z)
 {
     for (int i = 0; i < n_parts; i++)
@@ -211,8 +211,9 @@ static const struct ts_image *part_of(const struct ts_image *parts, int n_parts,
     return NULL;
 }
 
-/* Copies `run` slices of a part, from slice `index` of the volume on, to place k of the padded
- * slab, with their bits. Without a part one slice gets the border's constant, which is valid. */
+/* Copies `run` slices of a part, starting at slice `index` of the volume, and their bits, to place
+ * k of the padded slab. Without a part it fills one slice with the border's constant, which is
+ * valid. */
 static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_image *part,
                                   int64_t index, int64_t k, int64_t run,
                                   const struct ts_image *padded)
@@ -229,8 +230,8 @@ static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_i
                 : driver->calls->set(driver, ts_slice_valid(padded, k), valid_bytes);
 }
 
-/* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs
- * more than its bytes. */
+/* Neighboring slices are copied at once, because a copy on a device takes longer than its bytes
+ * need. */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                              int64_t z, int64_t n, struct ts_image *padded)
 {
@@ -267,8 +268,8 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
                : status;
 }
 
-/* Has the stage map bytes that are 0 where a pixel of its input is invalid: what is 0 in the output
- * is invalid there. The context describes bytes meanwhile. */
+/* Makes the stage map bytes that are 0 for invalid pixels of its input; where the output is 0, it
+ * is invalid. Meanwhile the context describes bytes. */
 static enum ts_status move_valid(struct stage_driver *driver, const struct ts_image *read,
                                  const struct ts_image *out)
 {
@@ -301,16 +302,16 @@ static enum ts_status move_valid(struct stage_driver *driver, const struct ts_im
     return status;
 }
 
-/* Returns true where map() wrote the bits of its output, whose slices are made from others than
- * those of their place. */
+/* Returns true if map() wrote the bits of its output, because output slices are not made from the
+ * input slices of the same number. */
 static bool map_writes_valid(const struct stage_context *context)
 {
     return context->stage->validity == VALIDITY_SAME &&
            (context->stage->reads || ts_slice_count(&context->out) != ts_slice_count(&context->in));
 }
 
-/* Writes which pixels of the output are valid. `read` is what map() was given, and the mask of a
- * stage that masks its output lies behind it; `valid` are the bits of the input's slices. */
+/* Writes which pixels of the output are valid. `read` is what map() was given; behind it is the
+ * mask, for a stage that masks its output. `valid` has the bits of the input's slices. */
 static enum ts_status write_valid(struct stage_driver *driver,
                                   const struct ts_image read[STAGE_INPUTS], const uint64_t *valid,
                                   const struct ts_image *out)
@@ -365,7 +366,8 @@ enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_ima
 
 struct host_driver {
     struct stage_driver base;
-    struct stage_buffers buffers, own; /* used; and of these, allocated here */
+    struct stage_buffers buffers, own; /* the buffers in use; and those of them that were allocated
+                                        * here */
 };
 
 static enum ts_status host_add(struct stage_driver *driver, int input,

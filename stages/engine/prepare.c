@@ -45,7 +45,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
             if (stage->quantities & TS_QUANTITY_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s",
                                          ts_quantity_name(i));
-        /* A volume of a detector's values has no step before it. */
+        /* No stage makes line integrals of a volume of detector values. */
         if (stage->axes == AXES_VOLUME && in->quantity <= TS_LINE_INTEGRAL)
             hint = NULL;
         refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
@@ -104,8 +104,8 @@ enum ts_status ts_stage_same_shape(const struct stage_context *context, int refe
     return TS_OK;
 }
 
-/* Refuses a reference whose voxels lie elsewhere in the patient than those of the image. References
- * of another shape, which some stages take, are not held against its grid. */
+/* Refuses a reference whose voxels are at different places in the patient than those of the image.
+ * References of a different shape, which some stages take, are not compared. */
 static enum ts_status check_grid(const struct stage_context *context, int reference)
 {
     const struct ts_image *image = context->references[reference], *in = &context->in;
@@ -143,9 +143,8 @@ static enum ts_status check_streaming(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Reports every value outside of the range, the choices or the finite numbers of its parameter:
- * those that a chain or a caller gave and the defaults before resolve(), and those that resolve()
- * derived after it. */
+/* Reports every value that is outside of its range, not a choice or not finite: before resolve()
+ * the defaults and what a chain or a caller gave, after it (`derived`) what resolve() derived. */
 static enum ts_status check_values(const struct stage_context *context, bool derived)
 {
     const struct param_set *set = context->set;
@@ -159,8 +158,8 @@ static enum ts_status check_values(const struct stage_context *context, bool der
     return status;
 }
 
-/* Returns the spacing in mm of the pixels that a parameter counts: along the detector, or along the
- * rows and columns of a volume where both are the same. 0: there is none. */
+/* Returns the spacing in mm of the pixels that a parameter counts: along the detector, or along
+ * rows and columns of a volume if both are the same; else 0. */
 static double pixel_mm(const struct param *param, const struct ts_image *in)
 {
     const struct ts_axis *x = &in->axes[2], *y = &in->axes[1];
@@ -172,7 +171,7 @@ static double pixel_mm(const struct param *param, const struct ts_image *in)
                : 0;
 }
 
-/* Makes pixels of the lengths that were given in mm, and checks them against their ranges. */
+/* Converts lengths that were given in mm to pixels, and checks them against their ranges. */
 static enum ts_status convert_lengths(const struct stage_context *context)
 {
     struct param_set *set = context->set;
@@ -209,7 +208,7 @@ static enum ts_status convert_lengths(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Refuses lengths in mm of a stage that counts pixels along z as well, where these have another
+/* Refuses lengths in mm for a stage that also counts pixels along z, if these have a different
  * size. */
 static enum ts_status check_lengths(const struct stage_context *context)
 {
@@ -250,8 +249,8 @@ static enum ts_status check_choices(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Refuses to look into neighboring slices where these do not lie straight behind each other: the
- * window in z would be askew. A stage whose output has slices of its own decides for itself. */
+/* Refuses a window over slices that are not straight behind each other, because it would be askew.
+ * A stage whose output has slices of its own decides for itself. */
 static enum ts_status check_upright(const struct stage_context *context)
 {
     const double lean = ts_image_lean_degree(&context->in);
@@ -266,7 +265,7 @@ static enum ts_status check_upright(const struct stage_context *context)
     return ts_diag_hint(context->diag, "`unshear` before it, or work slice by slice");
 }
 
-/* Refuses slices with more pixels than the counters of a CUDA device hold, which have 32 bits per
+/* Refuses slices with more pixels than a CUDA device can count, whose counters have 32 bits for a
  * slice. */
 static enum ts_status check_slice_size(const struct stage_context *context)
 {

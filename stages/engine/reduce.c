@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads reduce slices to partial results, which one thread merges. The image alone fixes the
- * order of float operations: where merging is not exact every slice is its own partial result, and
+ * Threads reduce slices to partial results, which one thread merges. The order of float operations
+ * depends only on the image: if merging is not exact, every slice is its own partial result, and
  * partials join in rising z, so that neither slabs nor threads change the bytes. Slices of a
  * reduction per slice are reduced and finished side by side.
  */
@@ -17,22 +17,23 @@
 
 struct stage_reduced {
     struct stage_context context; /* a copy: round and result belong to this state */
-    int n_tables, n_map_tables;   /* all, and the last of them, which the map writes */
+    int n_tables, n_map_tables;   /* number of all tables, and of the last ones, which the map
+                                   * writes */
     struct stage_table tables[STAGE_TABLES];
     bool per_slice;
     int64_t slab_slices;
     size_t partial_bytes, result_bytes; /* the largest of all inputs and rounds */
     void *totals[STAGE_INPUTS];
     bool begun[STAGE_INPUTS];
-    void *partials; /* slots of partial_bytes */
+    void *partials; /* slots of partial_bytes each */
     int64_t n_slots;
-    void
-        *packed; /* the valid pixels of a slice, for each slot; NULL where nothing is packed here */
+    void *packed; /* memory for the valid pixels of a slice, for each slot; NULL if nothing is
+                   * packed here */
     size_t packed_bytes;
-    void *result; /* one, or slab_slices of them for a reduction per slice */
+    void *result; /* one result, or slab_slices of them for a reduction per slice */
     void *reference_result;
-    struct ts_diag *quiet; /* of a reduction per slice: records of slices that run side by side,
-                              which nobody reads */
+    struct ts_diag *quiet; /* for a reduction per slice: diagnostics of slices that run side by
+                            * side, which nobody reads */
 };
 
 /* Partials start on their own cache lines. */
@@ -56,11 +57,11 @@ static size_t largest_partial(const struct stage_context *context)
 
 static int64_t slot_count(const struct stage_context *context, int64_t slab_slices)
 {
-    /* A build without CUDA code may plan for a device that is elsewhere. */
+    /* A build without CUDA code may plan for a device of a different machine. */
     const struct stage_cuda *code = context->device ? context->stage->cuda : NULL;
     const struct cuda_reduction *cuda = code ? code->reduction : NULL;
     if (cuda && (!ts_stage_reduces_slices(context) || (cuda->finishes && cuda->finishes(context))))
-        return 1; /* partials are made there; of slices the totals come here side by side */
+        return 1; /* partials are made on the device; totals of slices come here side by side */
     const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
@@ -187,8 +188,8 @@ static void *slot(const struct stage_reduced *reduced, int64_t i)
     return (unsigned char *)reduced->partials + (size_t)i * reduced->partial_bytes;
 }
 
-/* Views slices [first, first + n) of a slab for the round of the context. Where the stage wants
- * valid pixels alone n is 1, and they are packed into the memory of a slot. */
+/* Views slices [first, first + n) of a slab for the round of the context. If the stage only wants
+ * valid pixels, n is 1, and they are packed into the memory of a slot. */
 static void take_slices(const struct stage_reduced *reduced, const struct stage_context *context,
                         int input, const struct ts_image *slab, int64_t first, int64_t n,
                         int64_t slot, struct ts_image slices[STAGE_INPUTS])
@@ -228,7 +229,7 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
     if (reduction->partial_bytes(context, input) == 0)
         return;
     for (int64_t done = 0; done < n;) {
-        /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are
+        /* With exact merging, each slot gets a contiguous group of slices. Else, or if slices are
          * packed, each slot gets one slice, again and again. */
         const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
         const int64_t taken =
@@ -323,11 +324,11 @@ static enum ts_status finish_slice(const struct stage_reduced *reduced,
     return context->stage->reduction->finish(context, totals, result, rows);
 }
 
-/* Work on the slices of a slab: all rounds over their pixels, or one round of totals that were made
- * elsewhere. */
+/* The work on the slices of a slab: all rounds over their pixels, or one round with totals that
+ * were made on a device. */
 struct slices_job {
     const struct ts_image *slab;
-    int round; /* of totals from elsewhere */
+    int round; /* round of these totals */
     int64_t z_first, n;
     stage_total_of *total_of;
     const void *elsewhere;
@@ -369,7 +370,7 @@ static enum ts_status reduce_slices(struct stage_reduced *reduced, const struct 
 {
     assert(reduced->per_slice && job->n <= reduced->slab_slices);
     const int64_t n = job->n, groups = n < reduced->n_slots ? n : reduced->n_slots;
-    int64_t failed = n; /* the first slice that fails */
+    int64_t failed = n; /* becomes the first slice that fails */
 #pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
     for (int64_t group = 0; group < groups; group++)
         for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++)
@@ -378,8 +379,8 @@ static enum ts_status reduce_slices(struct stage_reduced *reduced, const struct 
                 failed = i < failed ? i : failed;
                 break;
             }
-    /* The first slice that failed is reduced again with the run's diagnostics: one message,
-     * whatever the threads. */
+    /* The first slice that failed is reduced again with the run's diagnostics, so that there is one
+     * message whatever the threads do. */
     return failed < n ? reduce_slice(reduced, job, failed, 0, reduced->context.diag) : TS_OK;
 }
 

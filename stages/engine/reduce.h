@@ -13,13 +13,13 @@ struct stage_reduced;
 /* Returns the bytes that ts_stage_reduced_create will allocate, which are known at plan time.
  * slab_slices is the largest slab that it will be given. */
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices);
-/* Creates the state, which the context must outlive. Where memory is out that is reported, and
- * nothing is left. */
+/* Creates the state, which the context must outlive. If memory is out, that is reported and nothing
+ * is left. */
 enum ts_status ts_stage_reduced_create(const struct stage_context *context, int64_t slab_slices,
                                        struct stage_reduced **reduced);
 void ts_stage_reduced_destroy(struct stage_reduced *reduced);
 /* Copies the descriptions of a context that was prepared again with the same parameter memory.
- * Returns TS_RUN_FAILED where a table would have another size. */
+ * Returns TS_RUN_FAILED if a table would have a different size. */
 enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced,
                                       const struct stage_context *context);
 
@@ -37,24 +37,24 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
 
 /* ---- over a volume of which other processes reduce a part ------------------------------------ */
 
-/* Returns the total of an input in this round, which is flat memory, or NULL where no slices were
- * added; and its bytes. */
+/* The first returns the total of an input in this round, which has no pointers, or NULL if no
+ * slices were added. The second returns its bytes. */
 const void *ts_stage_reduced_sum(const struct stage_reduced *reduced, int input);
 size_t ts_stage_reduced_sum_bytes(const struct stage_reduced *reduced, int input);
 /* Forgets the slices that were added in this round. */
 void ts_stage_reduced_forget(struct stage_reduced *reduced, int input);
-/* Merges the total of slices behind those that were added here. It may lie in the memory for a
- * partial that ts_stage_reduced_spare returns, which ts_stage_reduced_add overwrites. */
+/* Merges the total of slices behind those that were added here. The total may be in the memory for
+ * a partial that ts_stage_reduced_spare returns, which ts_stage_reduced_add overwrites. */
 void ts_stage_reduced_join(struct stage_reduced *reduced, int input, const void *total);
 void *ts_stage_reduced_spare(const struct stage_reduced *reduced);
 
 /* ---- slice by slice -------------------------------------------------------------------------- */
 
-/* Runs all rounds over each slice of the slab; afterwards the result stands for this slab. The
+/* Runs all rounds over each slice of the slab; afterwards the result is that of this slab. The
  * rounds of whole-volume references must have ended before. */
 enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab);
 /* Runs one round for the n slices of a slab that starts at slice z_first of the volume, with totals
- * that were made elsewhere. total_of() writes the total of slice i of the slab; several threads
+ * that were made on a device. total_of() writes the total of slice i of the slab; several threads
  * call it at once. */
 typedef void stage_total_of(const void *elsewhere, int64_t i, void *total);
 enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round, int64_t z_first,

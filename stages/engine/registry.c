@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the list of all stages, made from stages/stages.def, and finds a stage by its name.
- * `tomostage stages` and the docs keep the order of the lines there. A new stage is one line there
- * and none here.
+ * This is the list of all stages, made from stages/stages.def; it also finds a stage by its name.
+ * `tomostage stages` and the docs keep the order of the lines there. A new stage needs one line
+ * there and none here.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * save keeps an image in the middle of a chain. It has neither map() nor reduction: because of its
- * trait the runner writes its image, which then passes on as it is. So no device needs code for it.
+ * save keeps an image in the middle of a chain. It has neither map() nor reduction: the runner sees
+ * its trait, writes its image, and passes the image on. So no device needs code for it.
  */
 #include "stages/engine/stage.h"
 

@@ -36,14 +36,14 @@ enum {
 
 enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 
-/* What plans, records and reports must know of a stage, so that none of them asks for its name. */
+/* What plans, records and reports must know about a stage without asking for its name. */
 enum stage_trait {
-    TRAIT_KEEPS_IMAGE = 1,  /* it writes its image to the output file under its `name:` */
-    TRAIT_NEW_DETECTOR = 2, /* a detector pixel of the output has another index than in the input */
-    TRAIT_MAPS_BY_SHARES =
-        4, /* it maps a value to the share of the values up to it, unless it is given others' */
+    TRAIT_KEEPS_IMAGE = 1,    /* it writes its image to the output file under its `name:` */
+    TRAIT_NEW_DETECTOR = 2,   /* the index of a detector pixel changes from input to output */
+    TRAIT_MAPS_BY_SHARES = 4, /* it maps a value to the fraction of values up to it, unless it is
+                               * given those of another image */
     TRAIT_ROWS_END_IN_AIR =
-        8, /* it takes what is beyond the ends of a sinogram's rows for air, of which runs warn */
+        8, /* it treats what is beyond the ends of a sinogram's rows as air; runs warn of that */
     TRAIT_KEEPS_LABELS = 16, /* each value of the output is one of the input's, or one that the
                                 chain gives; a parameter `interpolation` is nearest then */
     TRAIT_ENDS_LABELS = 32,  /* it makes other values of each value alone, as the chain says */
@@ -54,19 +54,18 @@ enum stage_trait {
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
-/* A stage's map treats invalid pixels of a masked input (include/tomostage.h: struct ts_image) in
- * one of these ways. */
+/* How a stage's map treats invalid pixels of a masked input (include/tomostage.h: struct
+ * ts_image). */
 enum stage_validity {
-    VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns; the
-                         output is not masked */
-    VALIDITY_SPREADS, /* it takes them so as well, of which the plan warns; the output is masked as
-                         the input is */
-    VALIDITY_SAME,  /* a pixel of the output is as valid as that of the input; it and reductions use
-                       valid ones alone */
-    VALIDITY_MOVES, /* it moves values and never changes them, and does so in every dtype alike: the
-                     * framework has it move the validity of the pixels as it moves their values */
-    VALIDITY_ENDS   /* a pixel of the output belongs to no pixel of the input: the output is not
-                       masked */
+    VALIDITY_UNAWARE, /* it treats their values as measured, of which the plan warns; the output is
+                       * not masked */
+    VALIDITY_SPREADS, /* it also treats them as measured, of which the plan warns; the output is
+                       * masked as the input is */
+    VALIDITY_SAME,    /* a pixel of the output is valid if that of the input is; map and reductions
+                       * use only valid pixels */
+    VALIDITY_MOVES,   /* it moves values without changing them, in the same way for every dtype; the
+                       * framework lets it move the validity of the pixels in the same way */
+    VALIDITY_ENDS /* output pixels do not correspond to input pixels: the output is not masked */
 };
 
 /* The reach of a stage is how far it looks in z. The runner gives map() a slab with `halo` more
@@ -75,9 +74,9 @@ enum stage_validity {
 struct stage_reach {
     int64_t halo;
     enum ts_border border;
-    double constant; /* of BORDER_CONSTANT, in values of the input */
-    bool recomputes; /* map() computes the halo as well, so that a slab shorter than it costs a
-                        multiple */
+    double constant; /* value of BORDER_CONSTANT, in units of the input */
+    bool recomputes; /* map() also computes the halo, so that slabs shorter than the halo take a
+                      * multiple of the time */
 };
 
 /* Slices [first, end) of an image. */
@@ -85,17 +84,18 @@ struct stage_slices {
     int64_t first, end;
 };
 
-/* A map that iterates reports this of the slices on which it works. */
+/* What a map that iterates reports about the slices on which it works. */
 struct stage_iteration {
-    int64_t done, most; /* iterations */
-    double residual;    /* what the stage's table holds of them, the largest of the slices; NaN: not
-                           computed */
-    double part;        /* of this call of map(), 0 to 1, if all iterations are needed */
+    int64_t done, most; /* iterations that are done, and the most that there can be */
+    double residual;    /* what the stage's table holds, the largest of these slices; NaN if it was
+                         * not computed */
+    double part;        /* part of this call of map() that is done, 0 to 1, if all iterations are
+                         * needed */
 };
 
 struct stage_context;
 
-/* A listener is told how far maps are, by several threads at once. */
+/* A listener is told how far maps are; several threads may call it at once. */
 struct stage_listener {
     void (*iterated)(void *user, const struct stage_context *, const struct stage_iteration *);
     void *user;
@@ -105,34 +105,36 @@ struct stage_listener {
  * have no data. */
 struct stage_context {
     const struct stage *stage;
-    struct param_set
-        *set;           /* for resolve() and messages; resolve() marks idle parameters through it */
-    const void *params; /* the resolved parameter struct */
+    struct param_set *set; /* for resolve() and messages; resolve() marks idle parameters in it */
+    const void *params;    /* the resolved parameter struct */
     struct ts_image in, out;
-    const struct ts_image *references[STAGE_REFERENCES]; /* one per parameter of kind REFERENCE, in
-                                                            their order; NULL: not given */
-    int threads;                                         /* for num_threads(...) */
+    const struct ts_image *references[STAGE_REFERENCES]; /* one for each parameter of kind
+                                                          * REFERENCE, in their order; NULL: not
+                                                          * given */
+    int threads;                                         /* number of threads, for
+                                                          * num_threads(...) */
     const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
-    int64_t volume; /* in map(): the volume of a series at hand; 0 where there is one, or the image
-                       is that of all */
-    int round;      /* of the reduction in progress */
-    bool joined; /* other processes reduce parts of the volume: merge() gets their totals, those of
-                    devices as well */
-    /* The result that finish() wrote: that of the round before during a reduction, that of the last
-     * round in map(). A reduction per slice has a result for each slice of the slab, result_bytes
+    int64_t volume; /* in map(): the present volume of a series; 0 if there is only one, or if the
+                     * image is that of all */
+    int round;      /* round of the reduction in progress */
+    bool joined; /* other processes reduce parts of the volume, and merge() gets their totals, even
+                  * those of devices */
+    /* The result that finish() wrote: during a reduction that of the round before, in map() that of
+     * the last round. A reduction per slice has a result for each slice of the slab, result_bytes
      * apart (stages/values/scope.h: ts_scope_result). */
     const void *result;
-    /* In map(): for each of the stage's tables() the rows of the output's slices, in host or device
-     * memory as the output is. */
+    /* In map(): for each of the stage's tables(), the rows of the output's slices, in the same
+     * memory (host or device) as the output. */
     const struct ts_image *tables;
     struct fft *transforms[STAGE_TRANSFORMS]; /* those of transforms(), in reduce() and map(); NULL
-                                                 while planning */
-    /* A number on the device, set by a stage that calls another's launchers. Where it is not 0
-     * their results will not be used, and kernels return at once. NULL: the results are needed. */
+                                               * in a plan */
+    /* A number on the device, which is set by a stage that calls another stage's launchers. If it
+     * is not 0 their results will not be used, and kernels return at once. NULL: the results are
+     * needed. */
     const int32_t *halt;
-    /* It is told of the iterations of map() on the CPU; NULL: nobody is. CUDA has
-     * cuda_call.progress for it. */
+    /* Is told about the iterations of map() on the CPU; NULL: nobody listens. CUDA uses
+     * cuda_call.progress instead. */
     const struct stage_listener *listener;
 };
 
@@ -143,52 +145,52 @@ struct stage_table {
     const char *doc;
     struct ts_image
         image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
-    /* In a table that counts losses, such as dead pixels: the most that one number can count. The
-     * run fails where all numbers reach it, because nothing was measured then. 0: the table has no
-     * such limit. */
+    /* For a table that counts losses, such as dead pixels: the most that one number can count. If
+     * all numbers reach it, nothing was measured and the run fails. 0: the table has no such
+     * limit. */
     uint64_t of;
-    /* A run ends with a note of the sum of a table that a map counts. These make it a warning of
-     * this code, for a loss that nothing mends. NULL: a note. */
+    /* A run ends with a note of the sum of a table that a map counts. With a code and a hint it
+     * becomes a warning, for a loss that nothing repairs. NULL: a note. */
     const char *code, *hint;
-    /* The hint's %lld stands for the largest number of the table of this index. 0: it has none. */
+    /* Index of a table whose largest number replaces %lld in the hint; 0: the hint has none. */
     int number;
-    /* Returns true for a stage that mends what is counted. No warning is given where all that take
-     * the image do. */
+    /* Returns true for a stage that repairs what is counted. There is no warning if all stages that
+     * take the image do. */
     bool (*mended)(const struct stage_context *next);
 };
 
 struct stage_reduction {
-    /* True where each slice has a total of its own, false where the whole volume has one. */
+    /* True if each slice has a total of its own, false if the whole volume has one. */
     bool (*per_slice)(const struct stage_context *);
-    /* True where merging in any grouping gives the same bytes, as with integer counts. Where false,
-     * each slice has a partial of its own. */
+    /* True if merging in any grouping gives the same bytes, as with integer counts. If false, each
+     * slice has a partial of its own. */
     bool exact;
-    /* True where the result does not depend on where in its slice a pixel lies. reduce() then gets
-     * slices of which invalid pixels are left out, and those that the parameter `mask` leaves out
-     * (stages/engine/validity.h): images of shape (1, 1, n), where n may be 0. */
+    /* True if the result does not depend on the places of pixels in their slice. reduce() then gets
+     * slices without invalid pixels and without those that the parameter `mask` leaves out
+     * (stages/engine/validity.h), as images of shape (1, 1, n), where n may be 0. */
     bool order_free;
-    /* Returns true where the round at hand of an order_free reduction looks at neighbors of pixels,
+    /* Returns true if the present round of an order_free reduction looks at neighbors of pixels,
      * and therefore gets whole slices with the bits of their valid pixels, and the mask as it is.
      * NULL: no round does. */
     bool (*whole_slices)(const struct stage_context *);
-    /* True where the map needs the finished result (equalize), false where only the tables matter
+    /* True if the map needs the finished result (equalize), false if only the tables matter
      * (histogram). */
     bool feeds_map;
-    /* The result holds numbers of the output's axes, such as a center that is found. After the last
-     * finish() shape() is called again, with context->result set (NULL before), and may then give
-     * other `first` and `spacing` of axes, and nothing else; every later stage is resolved again
-     * from what it gives, and its constants are written again. Only a reduction of the whole volume
-     * may set it, and finish() of this table must end it. Where no input is reduced with the
-     * parameters at hand (partial_bytes() 0 for all), nothing is found and shape() is not called
+    /* True if the result has numbers of the output's axes, such as a center that is found. After
+     * the last finish() shape() is called again, with context->result set (NULL before), and may
+     * then give other `first` and `spacing` of axes, and nothing else; every later stage is
+     * resolved again with them, and its constants are written again. Only a reduction of the whole
+     * volume may set it, and finish() of this table must end it. If no input is reduced with these
+     * parameters (partial_bytes() is 0 for all), nothing is found and shape() is not called
      * again. */
     bool finds_axes;
-    int (*rounds)(const struct stage_context *); /* NULL: 1 */
-    /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not
-     * reduced. */
+    int (*rounds)(const struct stage_context *); /* Returns the number of rounds. NULL: 1 */
+    /* Returns the bytes of a partial result. Input 0 is the stage's input, input i > 0 is
+     * references[i - 1]. 0 bytes: this input is not reduced. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
-    /* Returns true where the reduction of input 0 over the whole volume looks at slices [*first,
-     * *end) alone: a run then computes no others for it. reduce() may be given more. NULL: it looks
-     * at all slices. */
+    /* Returns true if the reduction of input 0 over the whole volume only looks at slices [*first,
+     * *end): a run then computes no others for it. reduce() may be given more. NULL: it looks at
+     * all slices. */
     bool (*looks_at)(const struct stage_context *, int64_t *first, int64_t *end);
     /* Overwrites *partial with the reduction of these slices, in the calling thread. Several
      * threads call it at once. */
@@ -197,7 +199,7 @@ struct stage_reduction {
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);
     size_t (*result_bytes)(const struct stage_context *);
     /* Writes *result, which is kept from round to round and zero at first, and in the last round
-     * also the tables' data. totals[input] is the total after the last merge, or NULL where that
+     * also the tables' data. totals[input] is the total after the last merge, or NULL if that
      * input has no part in this call. tables[i] covers the whole table, or one z of it for a
      * reduction per slice. A reduction per slice with references calls it for the references first
      * (totals[0] NULL, tables NULL, every round); each slice's result then starts as a copy of that
@@ -205,23 +207,22 @@ struct stage_reduction {
      * they need of a reference. */
     enum ts_status (*finish)(const struct stage_context *, const void *const totals[], void *result,
                              const struct ts_image *tables);
-    /* Describes the tables (nz rows where per slice) and returns how many there are. Pure. NULL:
-     * there are none. */
+    /* Describes the tables (with nz rows for a reduction per slice), and returns how many there
+     * are. Pure. NULL: there are none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* Writes to *result what shape() needs of it, out of the finished tables, for a stage that
-     * finds axes. */
+    /* Writes to *result what shape() needs, from the finished tables, for a stage that finds
+     * axes. */
     void (*recall)(const struct stage_context *, const struct stage_table *tables, void *result);
 };
 
-/* The tolerance is how far a float result may be from the double oracle. 0, 0: it is equal to the
- * bit. */
+/* How far a float result may be from the double oracle. 0, 0 means that it is equal to the bit. */
 struct stage_tolerance {
     double relative, absolute;
     const char *why;
 };
 
-/* The tolerance of one method (a choice of the parameter `method`) that has another tolerance than
- * its stage. */
+/* The tolerance of one method (a choice of the parameter `method`), if it differs from the
+ * stage's. */
 struct stage_method_tolerance {
     const char *method; /* NULL ends the list */
     struct stage_tolerance tolerance;
@@ -236,26 +237,27 @@ struct stage_method_tolerance {
 
 struct cuda_call {
     struct CUstream_st *stream;
-    void *scratch; /* device, as many bytes as the call's scratch_bytes() said; 256-byte aligned,
-                      not cleared */
+    void *scratch; /* on the device: as many bytes as the call's scratch_bytes() said, 256-byte
+                    * aligned and not cleared */
     const void *constants; /* device copy of what constants() wrote */
-    const void *result;    /* device: as context->result. Per slice: that of the slab's first output
-                            * slice; the next one result_bytes further. In reduce(): of the earlier
-                            * rounds (round 0: zero bytes) */
-    struct cuda_fft *const *
-        transforms; /* as the stage's transforms() of stage_cuda asked for: ts_cuda_fft_forward() */
+    const void *result;    /* On the device: the same as context->result. For a reduction per slice:
+                            * the result of the slab's first output slice; the next ones follow,
+                            * result_bytes apart. In reduce(): of the earlier rounds (in round 0
+                            * zero bytes). */
+    struct cuda_fft *const *transforms; /* those that the stage's transforms() in stage_cuda asked
+                                         * for, to be used with ts_cuda_fft_forward() */
     const struct cuda_texture
-        *textures; /* in map(): the input, where textures() of stage_cuda is true */
+        *textures; /* in map(): textures of the input, if textures() of stage_cuda returns true */
     int n_textures;
     /* In map(): where its kernels report their iterations (cuda/device/progress.cuh), and the
-     * number of this call among those of the run. NULL: nobody asks. */
+     * number of this call in the run. NULL: nobody asks. */
     struct cuda_progress *progress;
     int64_t number;
 };
 
-/* A texture is whole rows of the map's input, n from row `first` on, counted over all slices.
+/* A texture has n whole rows of the map's input, from row `first` on, counted over all slices.
  * Sample x of row y is element before + (y - first) * nx + x of the CUDA texture object `object`,
- * which has the type of the input. */
+ * which has the input's type. */
 enum { STAGE_TEXTURE_ROW = 1 << 26 }; /* samples of the longest row */
 struct cuda_texture {
     unsigned long long object;
@@ -264,7 +266,7 @@ struct cuda_texture {
 
 /* The first slice that a check on the device refuses. */
 struct cuda_refused {
-    int64_t past; /* the slice after it, in the volume; 0: none is refused */
+    int64_t past; /* index in the volume of the slice after it; 0: none is refused */
     unsigned char partial[56];
 };
 
@@ -273,59 +275,59 @@ struct cuda_reduction {
      * empty partial: the framework clears them at the start of a round. 0: this input is not
      * reduced. May depend on context->round. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
-    /* True where reduce() overwrites the partials of slices, which are then not cleared. NULL:
+    /* True if reduce() overwrites the partials of slices, which are then not cleared. NULL:
      * never. */
     bool (*overwrites)(const struct stage_context *);
     /* Returns the bytes of scratch of one reduce() over n slices. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int input, int64_t n);
     /* Adds the slices to the volume's partial. A reduction per slice adds slice i to the partial at
-     * (char *)partials + i * rounded, where rounded is partial_bytes up to the next multiple of
+     * (char *)partials + i * rounded, where rounded is partial_bytes rounded up to a multiple of
      * 256. Any grouping of slices must give the same bytes in the end. */
     enum ts_status (*reduce)(const struct stage_context *, int input, const struct ts_image *slices,
                              void *partials, const struct cuda_call *);
     /* Turns a partial that was copied to the host into the totals[input] of the stage's
      * finish(). */
     void (*collect)(const struct stage_context *, int input, const void *partial, void *total);
-    /* True where finish() below takes the place of the stage's own in every round: nothing then
-     * goes through the host, and there must be no tables and no references. NULL: never. */
+    /* True if finish() below replaces the stage's own in every round: nothing then goes through the
+     * host, and there must be no tables and no references. NULL: never. */
     bool (*finishes)(const struct stage_context *);
-    /* Writes n results, a multiple of 256 bytes apart, from n partials. Where finishes() is true
-     * the launchers choose the layout. */
+    /* Writes n results from n partials; both are a multiple of 256 bytes apart. If finishes() is
+     * true, the launchers choose the layout. */
     size_t (*result_bytes)(const struct stage_context *);
     enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results,
                              int64_t n, const struct cuda_call *);
-    /* This takes the place of the stage's finish() of slices where that only refuses values, so
-     * that the host need not wait for the slabs before a map. It writes n results, a multiple of
-     * 256 bytes apart as the n partials are. It keeps in *refused the partial of the first slice,
-     * from slice z_first on, that finish() refuses, unless one is there; the host asks finish()
-     * about it once it sees it. Stages that iterate do without, because their maps take long. NULL:
-     * the host's finish() is asked before each map. */
+    /* Replaces the stage's finish() of slices if that only refuses values, so that the host need
+     * not wait for the slabs before a map. It writes n results from n partials; both are a multiple
+     * of 256 bytes apart. If finish() refuses a slice, *refused gets the partial of the first such
+     * slice (counted from z_first), unless it has one already; the host passes it to finish() once
+     * it sees it. Stages that iterate do not need this, because their maps take long. NULL: the
+     * host's finish() is called before each map. */
     enum ts_status (*check)(const struct stage_context *, const void *partials, void *results,
                             int64_t z_first, int64_t n, struct cuda_refused *refused,
                             const struct cuda_call *);
 };
 
 struct stage_cuda {
-    /* Constants are tables that constants() works out on the host once a run, such as sines. They
+    /* Constants are tables, such as sines, that constants() computes on the host once a run. They
      * are copied to the device. */
     size_t (*constants_bytes)(const struct stage_context *);
     void (*constants)(const struct stage_context *, void *host);
     size_t (*scratch_bytes)(const struct stage_context *,
-                            int64_t n); /* of one map() of n output slices. NULL: 0 */
-    /* The launcher of map(). NULL where the stage has none. */
+                            int64_t n); /* scratch of one map() of n output slices. NULL: 0 */
+    /* The launcher of map(). NULL if the stage has none. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in,
                           struct ts_image *out, const struct cuda_call *);
-    const struct cuda_reduction *reduction; /* NULL where the stage has none */
-    /* Returns the smallest number of slices in one map() that keeps the device busy. The runner
-     * cuts z no finer where memory allows it. NULL: 1. */
+    const struct cuda_reduction *reduction; /* NULL if the stage has none */
+    /* Returns the smallest number of slices in one map() that keeps the device busy. If memory
+     * allows, the runner makes no smaller slabs. NULL: 1. */
     int64_t (*least_slices)(const struct stage_context *);
     /* Describes the Fourier transforms on the device, as transforms() of struct stage does for the
      * CPU. The framework provides their work areas. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
-    /* Returns true where map() reads its input through the texture unit. The framework makes the
+    /* Returns true if map() reads its input through the texture unit. The framework makes the
      * textures, because a launcher must not. NULL: never. */
     bool (*textures)(const struct stage_context *);
-    bool iterates; /* kernels of map() report their iterations */
+    bool iterates; /* true if kernels of map() report their iterations */
 };
 
 #ifdef TS_HAVE_CUDA
@@ -334,61 +336,63 @@ struct stage_cuda {
 #define STAGE_CUDA(name) NULL
 #endif
 
-/* Sets the members for the parameters in a stage's table: the array of struct param and the struct
- * that it describes. */
+/* Sets the members of a stage's table that describe parameters: the array of struct param and the
+ * struct. */
 #define STAGE_PARAMS(table, type)                                                                  \
     .params = (table), .n_params = sizeof(table) / sizeof *(table), .params_bytes = sizeof(type)
-/* Defines params_of(context), which returns a stage's resolved parameters as the struct that its
- * code knows. `type` is the tag, without "struct". */
+/* Defines params_of(context), which returns a stage's resolved parameters as a struct of this type.
+ * `type` is the tag, without "struct". */
 #define STAGE_PARAMS_OF(type)                                                                      \
     static inline const struct type *params_of(const struct stage_context *context)                \
     {                                                                                              \
         return (const struct type *)context->params;                                               \
     }
-/* States in a stage's table that it accepts volumes and sinograms of every type, quantity and
+/* Says in a stage's table that it accepts volumes and sinograms of every type, quantity and
  * beam. */
 #define STAGE_TAKES_ALL                                                                            \
     .axes = AXES_VOLUME | AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY,    \
     .beams = TS_ANY_BEAM
-/* States in a stage's table that it takes sinograms of every type, of these TS_QUANTITY_BITs and
+/* Says in a stage's table that it takes sinograms of every type, with these TS_QUANTITY_BITs and
  * TS_BEAM_BITs. */
 #define STAGE_TAKES_SINOGRAMS(quantity_bits, beam_bits)                                            \
     .axes = AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = (quantity_bits),                  \
     .beams = (beam_bits)
 
-/* Parameters of a stage that are found in the pixels of its input before a plan is made, because
- * the size of the output depends on them. The run of a chain finds them first, by a run of the
- * stages before it and of the stage `by`; a plan without them takes the largest output. */
+/* Parameters of a stage that are found from the pixels of its input before a plan is made, because
+ * the size of the output depends on them. To find them, a run carries out the stages before and
+ * then the stage `by`. A plan without them assumes the largest output. */
 enum { STAGE_SEARCH_NUMBERS = 8 };
 struct stage_search {
-    const struct stage *by; /* its parameters have the values of those of the same names, and its
-                               tables the answer */
-    bool (*needed)(const struct param_set *set); /* returns true where something is left to find */
-    /* Writes what was found into the parameters. `context` is that of the stage `by`; what the
-     * parameters point to may lie in `memory`. */
+    const struct stage *by; /* its parameters get the values of those with the same names; its
+                             * tables have the answer */
+    bool (*needed)(const struct param_set *set); /* Returns true if something still must be
+                                                  * found. */
+    /* Writes what was found into the parameters. `context` is that of the stage `by`; `memory` is
+     * for what the parameters point to. */
     enum ts_status (*found)(struct param_set *set, const struct stage_context *context,
                             const struct stage_table *tables, int n_tables,
                             double memory[STAGE_SEARCH_NUMBERS]);
 };
 
 struct stage {
-    const char *name;    /* == YAML name == file name */
+    const char *name;    /* the same as the YAML name and the file name */
     const char *summary; /* one line, no period */
     const char *doc;     /* Markdown: formula, cost, source */
     unsigned axes;       /* enum stage_axes bits */
     unsigned dtypes;     /* TS_DTYPE_BITs */
     unsigned quantities; /* TS_QUANTITY_BITs */
-    unsigned
-        beams; /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
-    /* By enum ts_quantity: what the user can do about a quantity that is not accepted. NULL where
-     * the message's list of accepted ones is enough. */
+    unsigned beams; /* TS_BEAM_BITs of the sinograms that it takes; TS_ANY_BEAM if it does not use
+                     * rays */
+    /* By enum ts_quantity: what the user can do about a quantity that is not accepted. NULL if the
+     * list of accepted quantities in the message is enough. */
     const char *quantity_hints[TS_INTENSITY + 1];
     const struct param *params;
     size_t n_params, params_bytes;
     unsigned traits; /* enum stage_trait bits */
 
     /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks
-     * what `params` cannot state, through ts_param_error. NULL: there is nothing to do. */
+     * what the rows of `params` cannot express, through ts_param_error. NULL: there is nothing to
+     * do. */
     enum ts_status (*resolve)(const struct stage_context *, void *values);
     /* Pure. Describes the output: *out starts as a copy of the input's description. NULL: they are
      * the same. Axis positions it makes must live in the parameter struct's memory or be static. */
@@ -400,27 +404,28 @@ struct stage {
      * given; the launchers of CUDA likewise. Such a reference is not itself reduced:
      * partial_bytes() of it is 0. NULL: none streams. */
     bool (*streams_with_input)(const struct stage_context *, int reference);
-    struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
-    /* For a stage whose output has slices of its own, in another number, place or order than the
-     * input's: returns the input slices, at least one and all within the input, from which output
-     * slices [first, end) are made. map() finds these in in[0], from its z_first on, without halo.
-     * Such a stage has no reach, reduces nothing slice by slice, has no tables of its map, and no
+    struct stage_reach (*reach)(const struct stage_context *); /* Returns the reach. NULL: slice by
+                                                                * slice */
+    /* For a stage whose output slices differ from the input's in number, place or order: returns
+     * the input slices, at least one and all within the input, from which output slices [first,
+     * end) are made. map() gets these in in[0], which starts at its z_first, without halo. Such a
+     * stage has no reach, reduces nothing slice by slice, has no tables of its map, and no
      * reference streams with its input. NULL: output slice z is made from input slice z and those
      * within the reach of it. */
     struct stage_slices (*reads)(const struct stage_context *, int64_t first, int64_t end);
     const struct stage_reduction *reduction; /* NULL: none */
     /* Describes the Fourier transforms on the CPU that the stage's functions find in
      * context->transforms, and returns how many there are. Pure. Runs on a CUDA device have them
-     * too, for the stage's code on the host. A transform has its own batch whatever the slab: calls
-     * fill it up with zeros, so that results do not depend on how z is cut. NULL: none. */
+     * too, for the stage's code on the host. The batch of a transform does not depend on the slab:
+     * calls fill it up with zeros, so that results do not depend on how z is cut. NULL: none. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
     /* Describes the tables that the map writes, beside those of the reduction (no more than
      * STAGE_TABLES together), and returns how many there are. Pure. axes[0] is z, and map() and the
-     * CUDA launcher write all rows in context->tables[i] for the slices of their output. Rows
-     * depend on the slice alone, because a slice may be computed again. NULL: none. */
+     * CUDA launcher write all rows in context->tables[i] for the slices of their output. A row may
+     * only depend on its slice, because a slice may be computed again. NULL: none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads. A
-     * buffer of each thread is a part of it: ts_scratch_part() (stages/engine/scratch.h) lays them
+    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads,
+     * including the buffers of each thread; ts_scratch_part() (stages/engine/scratch.h) lays them
      * out. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
     /* Maps in[0], a slab with its halo, to the n slices of `out`, of which out->z_first is the
@@ -429,57 +434,57 @@ struct stage {
      * neither on how z is cut nor on the threads. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in,
                           struct ts_image *out, void *scratch);
-    /* States how map() treats invalid pixels. Where its input is masked, in[0].valid has the bits
-     * of the slab and its halo; the framework writes the bits of the output. If the
-     * stage has reads() or slices of another size, and VALIDITY_SAME, map() writes them itself. */
+    /* How map() treats invalid pixels. If its input is masked, in[0].valid has the bits of the slab
+     * and its halo; the framework writes the bits of the output. A stage with VALIDITY_SAME that
+     * has reads(), or slices of a different size, writes them itself in map(). */
     enum stage_validity validity;
-    /* Returns true where the pixels that the reference `mask` leaves out become invalid, so that
+    /* Returns true if the pixels that the reference `mask` leaves out become invalid, so that
      * the output is masked. The mask streams with the input, and `validity` is VALIDITY_SAME. NULL:
      * never. */
     bool (*masks)(const struct stage_context *);
     const struct stage_search *search; /* NULL: all parameters are known before the run */
-    /* Returns the value that map() finds in place of invalid pixels. NULL: it finds what the input
-     * has there. */
+    /* Returns the value that replaces invalid pixels for map(). NULL: map() gets the input's values
+     * there. */
     double (*invalid_value)(const struct stage_context *);
-    /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the
-     * stage has neither map() nor a reduction, and where cpu_only is set. */
+    /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL if the
+     * stage has neither map() nor a reduction, or if cpu_only is set. */
     const struct stage_cuda *cuda;
-    /* Why a stage that computes has no CUDA code, as a first contribution may: "its sort has no
-     * kernel yet". The plan, the stage's page, the benchmark and the tests report it. NULL: the
-     * stage has CUDA code. */
+    /* Why a stage that computes has no CUDA code (which a first contribution may lack), such as
+     * "its sort has no kernel yet". The plan, the stage's page, the benchmark and the tests report
+     * it. NULL: the stage has CUDA code. */
     const char *cpu_only;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance
-        *method_tolerances; /* NULL: the stage's holds for every method */
-    /* Parameters of the benchmark's cases, '|' between them: "radius=1|radius=3 border=wrap". The
-     * benchmark adds every method and the element types. NULL: worked out from `params`. */
+        *method_tolerances; /* NULL: the stage's tolerance holds for every method */
+    /* Parameters of the benchmark's cases, separated by '|': "radius=1|radius=3 border=wrap". The
+     * benchmark adds every method and the element types. NULL: cases are derived from `params`. */
     const char *bench;
-    /* NaN in its output is an answer that `doc` states, for finite input as well. A run warns of it
-     * in all others. */
+    /* True if NaN in its output is an answer that `doc` explains, even for finite input. For all
+     * other stages a run warns of NaN. */
     bool gives_nan;
-    bool counts_values; /* its time depends on the values: the benchmark then has cases of every
-                           distribution */
+    bool counts_values; /* true if its time depends on the values: the benchmark then has cases of
+                         * every distribution */
 };
 
-/* This declares for every stage of stages.def its two tables, such as box_stage, defined in
+/* This declares the two tables of every stage of stages.def, such as box_stage, defined in
  * stages/filters/box.c, and box_cuda, in cuda/filters/box.cu. Only builds with CUDA define the
- * second, which is why tables name it by STAGE_CUDA(). */
+ * second, so tables name it with STAGE_CUDA(). */
 #define STAGE(room, name)                                                                          \
     extern const struct stage name##_stage;                                                        \
     extern const struct stage_cuda name##_cuda;
 #include "stages/stages.def"
 #undef STAGE
 
-/* Every stage of stages.def in that order, from stages/engine/registry.c. NULL ends the list. */
+/* All stages of stages.def in that order, from stages/engine/registry.c. NULL ends the list. */
 extern const struct stage *const ts_stages[];
-/* Returns the stage of this name, or NULL where there is none. */
+/* Returns the stage of this name, or NULL if there is none. */
 const struct stage *ts_stage_find(const char *name);
 
-/* Refuses reference i (code reference-shape) where it is given and does not have the input's shape.
+/* Refuses reference i (code reference-shape) if it is given and does not have the input's shape.
  * For resolve(). */
 enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference);
 
-/* Tells the listener of a map, if there is one, of its iterations. */
+/* Tells the listener of a map, if there is one, about its iterations. */
 static inline void ts_stage_iterated(const struct stage_context *context,
                                      struct stage_iteration iteration)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each answer is worked out from the table and the context when it is asked for. Nothing is stored,
+ * Each answer is computed from the table and the context when it is asked for. Nothing is stored,
  * so a context that is prepared again cannot disagree with an older answer.
  */
 #include "stages/engine/traits.h"
@@ -185,7 +185,7 @@ double ts_stage_work_bytes(const struct stage_context *context, double mapped, d
            (context->stage->map ? mapped * (in + (double)ts_image_bytes(&context->out)) : 0);
 }
 
-/* Returns the passes over pixels and views in a reconstruction; an iterative one makes two an
+/* Returns the passes over pixels and views in a reconstruction; an iterative one makes two in each
  * iteration, forth and back. */
 static double steps_of(const struct stage_context *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bits are handled a word of 64 at a time. Words of which all bits are set are the most frequent by
- * far, and a run of 64 values is then copied at once.
+ * Bits are handled in words of 64. Words with all bits set are by far the most frequent; their 64
+ * values are copied at once.
  */
 #include "stages/engine/validity.h"
 
@@ -21,7 +21,7 @@ static size_t smaller(size_t a, size_t b)
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-/* A comparison with NAN is false, so that a range of NAN holds nothing and a pixel that is NaN is
+/* A comparison with NAN is false, so a range of NAN contains nothing, and a pixel that is NaN is
  * valid. */
 #define MARK(suffix, type)                                                                         \
     case TS_##suffix:                                                                              \
@@ -121,8 +121,8 @@ bool ts_valid_all(const uint64_t *valid, size_t first, size_t n)
     return true;
 }
 
-/* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in
- * it and not 0. */
+/* Returns the bits of word i: of pixels that are valid in the image and, if there is a mask, valid
+ * and not 0 there. */
 static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i,
                         size_t n)
 {
@@ -228,7 +228,7 @@ size_t ts_stage_packed_bytes(const struct stage_context *context)
     return ts_stage_packs(context, 0) && together > bytes ? together : bytes;
 }
 
-/* Appends the values of a word's set bits to `out`. Returns how many they are. */
+/* Appends the values of a word's set bits to `out`, and returns how many there are. */
 static size_t append(char *out, const char *values, size_t element, uint64_t bits)
 {
     size_t n = 0;

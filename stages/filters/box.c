@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the parameters of the stage box, decides which of its methods applies where on both
- * devices, and has the methods of the CPU that are plain loops. The others are in box_sums.c.
+ * The parameters of the stage box, the choice among its methods on both devices, and the methods of
+ * the CPU that are plain loops. The other methods of the CPU are in box_sums.c.
  */
 #include "stages/filters/box.h"
 
@@ -56,8 +56,8 @@ static const struct param box_params[] = {
 
 /* ---- the method `fused` -----------------------------------------------------------------------
  *
- * How it cuts an image depends on the image's shape, the window and the shared memory of the
- * device, and changes results only in the last bits of floats. */
+ * How it cuts an image depends on the image's shape, the window and the device's shared memory; the
+ * cut changes only the last bits of floats. */
 
 static bool is_small(enum ts_dtype dtype)
 {
@@ -87,10 +87,10 @@ int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start)
     return (int)best;
 }
 
-/* Shared memory holds the sums of a step's rows and of their threads, tables of columns and rows;
- * then the rings, which are a window of rows for warps that keep their samples and a step of rows
- * for the others. As many warps keep as leave memory for the blocks that a multiprocessor should
- * have, as measured. */
+/* Shared memory holds the sums of a step's rows and of their threads, tables of columns and rows,
+ * and then the rings: a window of rows for warps that keep their samples, and a step of rows for
+ * the others. As many warps keep samples as memory allows for the number of blocks that a
+ * multiprocessor should have, as measured. */
 static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius,
                               const struct device_numbers *device, struct box_march *march)
 {
@@ -124,7 +124,7 @@ bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx,
 {
     enum { COLUMNS = 512, MOST_COLUMNS = 2048, ROWS = 256, WIDE_RADIUS = 48, WIDE_ROWS = 512 };
     const int64_t halo = (radius + 4) / 4 * 4;
-    /* Columns of a strip: the image's, or at least twice the halo's. */
+    /* Columns of a strip: all of the image's, or at least twice the halo's. */
     const int64_t owned = nx > COLUMNS && COLUMNS < 4 * halo ? MOST_COLUMNS : COLUMNS;
     const bool one = nx <= owned;
     if (!one && owned <= 2 * halo)
@@ -133,7 +133,7 @@ bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx,
     march->halo = one ? 0 : (int)halo;
     march->strips = one ? 1 : (int)((nx + owned - 2 * halo - 1) / (owned - 2 * halo));
     march->strip = one ? (int)nx : (int)((nx + march->strips - 1) / march->strips + 3) / 4 * 4;
-    /* The first window of a chunk costs 2 radius rows. */
+    /* The first window of a chunk takes the time of 2 radius rows. */
     const int64_t rows = radius < WIDE_RADIUS ? ROWS : WIDE_ROWS;
     march->chunks = (int)((ny + rows - 1) / rows);
     march->chunk = (int)((ny + march->chunks - 1) / march->chunks);
@@ -155,7 +155,7 @@ bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numb
     return volume->bytes <= (size_t)device->block_shared_bytes;
 }
 
-/* Returns true where `fused` can run with this window (over z too where `volume`) on slices of ny x
+/* Returns true if `fused` can run with this window (over z as well if `volume`) on slices of ny x
  * nx. */
 static bool box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
                       const struct device_numbers *device)
@@ -202,7 +202,7 @@ static enum ts_status check_fused(const struct stage_context *context,
                           context->device->block_shared_bytes, context->device->name);
 }
 
-/* A texture has one row of the image at least, and a pass along z would come before it. */
+/* A texture has at least one row of the image, and only 2D has no pass along z before it. */
 static enum ts_status check_texture(const struct stage_context *context,
                                     const struct box_params *params)
 {
@@ -217,7 +217,7 @@ static enum ts_status check_texture(const struct stage_context *context,
     return TS_OK;
 }
 
-/* Checks the methods that a CUDA device has only within limits. */
+/* Checks the methods that a CUDA device only has within limits. */
 static enum ts_status check_on_cuda(const struct stage_context *context,
                                     const struct box_params *params)
 {
@@ -288,11 +288,10 @@ static struct stage_reach box_reach(const struct stage_context *context)
 
 /* ---- plain loops ------------------------------------------------------------------------------
  *
- * The methods of box that a CPU has so that it can be compared with a CUDA device, method by
- * method: `direct` beyond the radius where box_sums.c adds rows, `unrolled`, `separable` and
- * `tile`. `auto` never takes them, because their cost grows with the radius. Sums are int32_t where
- * the largest one fits, int64_t or, for floats, double; integer means are the same bytes as by
- * every other method.
+ * These methods of box allow a CPU to be compared with a CUDA device, method by method: `direct`
+ * beyond the radius where box_sums.c adds rows, `unrolled`, `separable` and `tile`. `auto` never
+ * takes them, because their cost grows with the radius. Sums are int32_t where the largest one
+ * fits, int64_t or, for floats, double; integer means are the same bytes as by every other method.
  *
  * The loops themselves are box_loops.inc, once for each type of sum. All of them add whole rows, so
  * that they run along x and vectorize; a row is converted to the type of the sums, with the samples
@@ -306,15 +305,15 @@ static struct stage_reach box_reach(const struct stage_context *context)
  *                stay in the cache
  *
  * Rows or tiles are shared out among threads; the order of the additions of a pixel is the same
- * for all of them. */
+ * for all of them.  */
 
 enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2 };
 
-/* A chunk of rows of `unrolled` loads two rows more than it has. The tile is twice as wide as high
- * because its halo above and below costs sums, and that at its sides only samples. */
+/* A chunk of rows of `unrolled` loads two rows more than it has. The tile is wider than high
+ * because its halo above and below takes sums, and that at its sides only samples. */
 enum { CHUNK_ROWS = 64, TILE_ROWS = 64, TILE_SLICES = 8, TILE_COLUMNS = 256, UNROLLED_ROWS = 3 };
 
-/* This describes the work of one call, and where its parts of the scratch stand. */
+/* The work of one call, and the places of its parts in the scratch. */
 struct loops {
     const struct box_params *params;
     const struct ts_image *in;
@@ -323,7 +322,7 @@ struct loops {
     int64_t nz, ny, nx, window, depth; /* depth: slices of a window */
     double count, highest; /* samples of a window; the largest magnitude of an integer */
     int64_t tile_nz, tile_ny, tile_nx;
-    /* Offsets; those after thread_bytes count from the start of a thread's part. */
+    /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
     size_t image, threads, thread_bytes, line, sums, along_x, along_y, bytes;
 };
 
@@ -372,7 +371,7 @@ static void *own_part(const struct loops *loops, char *scratch, size_t part)
     return scratch + loops->threads + (size_t)omp_get_thread_num() * loops->thread_bytes + part;
 }
 
-/* Returns row y of slice z of the input, or NULL where it is outside. */
+/* Returns row y of slice z of the input, or NULL if it is outside. */
 static const char *row_of(const struct loops *loops, int64_t z, int64_t y)
 {
     const int64_t from = ts_border_index(y, loops->ny, (enum ts_border)loops->params->border);
@@ -388,7 +387,7 @@ TS_VECTORIZED static void store_means(float *restrict out, const double *restric
         out[x] = (float)(sums[x] * scale);
 }
 
-/* Writes the means of n windows, from column x on of row y. */
+/* Writes the means of n windows of row y, starting at column x. */
 static void store(const struct loops *loops, struct ts_image *out, int64_t z, int64_t y, int64_t x,
                   const void *sums, int64_t n)
 {
@@ -424,7 +423,7 @@ static void box_loops_map(const struct stage_context *context, const struct ts_i
         map_f64(&loops, out, scratch, context->threads);
 }
 
-/* Returns true where these do the work. Masked images have a method of their own. */
+/* Returns true if these loops do the work. Masked images have a method of their own. */
 static bool takes_loops(const struct stage_context *context)
 {
     const struct box_params *params = context->params;

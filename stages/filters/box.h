@@ -30,7 +30,7 @@ struct box_params {
     int32_t method;
 };
 
-/* Returns the window in which the valid pixels of a masked image have their mean. */
+/* Returns the window over which the valid pixels of a masked image are averaged. */
 static inline struct masked_window ts_box_masked_window(const struct stage_context *context)
 {
     const struct box_params *params = (const struct box_params *)context->params;
@@ -41,15 +41,15 @@ static inline struct masked_window ts_box_masked_window(const struct stage_conte
     return window;
 }
 
-/* The tile of the method `tile`: nz x ny outputs of BOX_TILE_COLUMNS, and with its halo depth x
- * height x width samples. along_x and along_y are the offsets of the sums along x and y in the
- * shared memory of its block, after the samples. */
+/* The tile of the method `tile`: nz x ny outputs of BOX_TILE_COLUMNS columns; with its halo it has
+ * depth x height x width samples. along_x and along_y are the offsets of the sums along x and y in
+ * the block's shared memory, behind the samples. */
 enum { BOX_TILE_COLUMNS = 32 };
 struct box_tile {
     int nz, ny, depth, height, width;
     size_t along_x, along_y, bytes;
 };
-/* Returns the tile for a radius in pixels. between_bytes are those of a sum
+/* Returns the tile for a radius in pixels. between_bytes is the size of a sum
  * (ts_box_between_bytes). */
 static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_bytes,
                                           size_t between_bytes)
@@ -67,8 +67,8 @@ static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_
                  (volume ? (size_t)tile.depth * tile.ny * BOX_TILE_COLUMNS * between_bytes : 0);
     return tile;
 }
-/* Returns the bytes of a sum of `count` samples between the passes over two axes. Integers are
- * exact, in 32 or 64 bits; floats are means. */
+/* Returns the bytes that a sum of `count` samples takes between two passes. Integers are exact, in
+ * 32 or 64 bits; floats are kept as means. */
 static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
 {
     const bool bytes = dtype == TS_U8 || dtype == TS_I8;
@@ -90,53 +90,54 @@ enum {
     BOX_MARCH_COLUMNS = 4
 };
 struct box_march {
-    int threads;       /* of a block: 128 or 512, BOX_MARCH_COLUMNS columns each */
-    int strips, strip; /* of a row; columns of outputs of one, but for the last */
-    int halo;          /* columns that a strip owns beyond its outputs; 0: one strip */
-    int chunks, chunk; /* of a slice; rows of one, but for the last */
+    int threads;       /* threads of a block: 128 or 512, with BOX_MARCH_COLUMNS columns each */
+    int strips, strip; /* strips of a row; output columns of each strip but the last */
+    int halo;          /* columns that a strip needs beyond its outputs; 0: there is one strip */
+    int chunks, chunk; /* chunks of a slice; rows of each chunk but the last */
     int table;         /* entries of a table of a chunk's rows */
-    int keepers;       /* warps that keep the samples of a window's rows in shared memory */
-    size_t rings;      /* where in shared memory they stand */
-    size_t bytes;      /* of shared memory */
+    int keepers;       /* number of warps that keep the samples of a window's rows in shared
+                        * memory */
+    size_t rings;      /* offset of these in shared memory */
+    size_t bytes;      /* bytes of shared memory */
 };
-/* Returns the bytes of a sum: 4 where sums of integers fit and can be divided by a multiplication
+/* Returns the bytes of a sum: 4 if sums of integers fit and can be divided by a multiplication
  * in 32 bits, else 8. */
 size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
-/* Cuts a slice of ny x nx. Returns false where halos leave strips no columns, or a block's shared
- * memory is too small. */
+/* Cuts a slice of ny x nx. Returns false if halos leave no columns for a strip, or if a block's
+ * shared memory is too small. */
 bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx,
                   const struct device_numbers *device, struct box_march *march);
 /* Returns into how many parts the rows of `strips` strips are cut, so that the `places` parts that
- * a device works on at the same time end together; each part costs `start` rows before its first.
- * Only integers may be cut so, because their sums do not depend on it. */
+ * a device does at the same time end together; each part takes the time of `start` more rows. Only
+ * integers may be cut in this way, because their sums do not depend on the cut. */
 int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
-/* The tile of cuda/filters/box_fused_volume.cuh, BOX_VOLUME_COLUMNS x BOX_VOLUME_ROWS outputs of a
- * slice, as measured: blocks side by side where the ring is small, few halos and the samples of two
- * tiles at once where it is not. */
+/* The tile of cuda/filters/box_fused_volume.cuh has BOX_VOLUME_COLUMNS x BOX_VOLUME_ROWS outputs of
+ * a slice, as measured: if the ring is small, several blocks share a multiprocessor; if not, tiles
+ * have few halos, and the samples of two tiles are held at once. */
 #define BOX_VOLUME_TOGETHER(value_bytes, radius)                                                   \
     ((radius) == 4 || ((radius) == 3 && (value_bytes) < 4))
 #define BOX_VOLUME_ROWS(value_bytes, radius)                                                       \
     ((radius) == 8 || ((radius) == 7 && (value_bytes) == 4) ? 36                                   \
      : (radius) == 3 || (radius) == 4                       ? 16                                   \
                                                             : 24)
-/* Columns on either side of the tile; columns with them; and the distance of two rows of
+/* Columns on either side of the tile; columns including these; and the distance of two rows of
  * samples. */
 #define BOX_VOLUME_HALO(radius) (((radius) + 3) / 4 * 4)
 #define BOX_VOLUME_WIDTH(radius) (BOX_VOLUME_COLUMNS + 2 * BOX_VOLUME_HALO(radius))
 #define BOX_VOLUME_PITCH(radius) (BOX_VOLUME_WIDTH(radius) + 4)
-/* The offsets of the parts of a block's shared memory, after the samples of its tiles: sums down
- * their columns, a ring of sums of slices, and tables of columns and rows. */
+/* Offsets in a block's shared memory behind the samples of its tiles: sums down their columns, a
+ * ring of sums of slices, and tables of columns and rows. */
 struct box_volume {
     size_t sums, ring, tables, bytes;
 };
-/* Lays out a block's shared memory. Returns false where there is too little. */
+/* Lays out a block's shared memory. Returns false if there is too little. */
 bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device,
                    struct box_volume *volume);
 
 /* ---- the CPU: box_sums.c --------------------------------------------------------------------- */
 
-/* Returns the method that was measured as fastest on a CPU, which is that of masked images whatever
- * the chain says. */
+/* Returns the method that was measured as fastest on a CPU. Masked images use it whatever the chain
+ * says. */
 static inline int32_t ts_box_cpu_method(const struct stage_context *context)
 {
     const struct box_params *params = (const struct box_params *)context->params;

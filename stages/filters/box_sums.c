@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The method that box takes on a CPU unless a chain names another: sums whose cost does not depend
- * on the radius, or for small windows direct ones, and the means of masked images.
+ * The method that box uses on a CPU unless a chain names a different one: sums whose time does not
+ * depend on the radius, or direct sums for small windows. It also has the means of masked images.
  */
 #include "stages/filters/box.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- prefix sums of a row of windows ----------------------------------------------------------
  *
- * Running sums over square windows, whose cost does not depend on the radius. For one position y of
+ * Running sums over square windows, whose time does not depend on the radius. For one position y of
  * a window of rows
  *
  *     P(i) = sum over x < i of the column sums S(x) = sum over |dy| <= radius of in[y + dy][x], for
@@ -31,15 +31,15 @@
  * Integers are exact: sums wrap and differences of them unwrap. Floats are summed in double, in
  * an order that is the same for every processor: after m rows of n samples of magnitude v, P
  * errs by at most about 2^-53 m n window v. A value that is not finite stays in P for good, up
- * to P(n). */
+ * to P(n).  */
 
 struct window_prefix {
     const struct window_prefix_kernels *kernels;
     int64_t n, radius;
     enum ts_border border;
-    double outside;    /* sum of a column outside the image, with border: constant */
-    void *origin;      /* P(0) */
-    void *differences; /* of two rows */
+    double outside;    /* sum of a column outside the image, with border constant */
+    void *origin;      /* address of P(0) */
+    void *differences; /* differences of two rows */
 };
 
 #define SUM uint32_t
@@ -105,12 +105,12 @@ ADD(f32_f64, float, double)
 
 /* Floats: prefix sums of the rows' differences by groups of 8, in an order of additions that is the
  * same for every width of the processor's vectors: two halves of 4, each in two steps, then the
- * first half's sum to the second. The carry is kept out of that: one addition per 8 samples is all
- * that waits for the one before. */
+ * first half's sum to the second. The carry is added separately: only one addition per 8 samples
+ * waits for the one before. */
 typedef double doubles_4 __attribute__((vector_size(32), aligned(8), may_alias));
 #define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-/* Conversions that the compiler joins to one; it splits one of a vector type before it makes the
- * levels. */
+/* Conversions that the compiler joins to one instruction; it would split a conversion of a vector
+ * type before it makes the levels. */
 #define LOADED(row)                                                                                \
     ((doubles_4){(double)(row)[0], (double)(row)[1], (double)(row)[2], (double)(row)[3]})
 
@@ -192,7 +192,7 @@ static size_t prefix_bytes(int64_t n, int64_t radius)
     return (size_t)(2 * n + 2 * radius + 1 + 16) * sizeof(double);
 }
 
-/* Returns P(1), where the sweeps begin, which is aligned. */
+/* Returns the address of P(1), where the sweeps begin, which is aligned. */
 static void *prefix_first(const struct window_prefix *state)
 {
     return (char *)state->origin + state->kernels->sum_bytes;
@@ -205,7 +205,7 @@ static void prefix_slide(struct window_prefix *state, const void *entering, cons
     state->kernels->extend(state);
 }
 
-/* Writes the sums of all windows of the row, for integers only: int32_t or int64_t, as `total`
+/* Writes the sums of all windows of the row. Only for integers: int32_t or int64_t, as `total`
  * says. */
 static void prefix_sums(const struct window_prefix *state, void *sums)
 {
@@ -218,8 +218,8 @@ static void prefix_sums(const struct window_prefix *state, void *sums)
     }
 }
 
-/* Writes out = scale * sum, for floats only; where `merge` is set only to elements of `out` that
- * are finite already. */
+/* Writes out = scale * sum; with `merge`, only to elements of `out` that are finite already. Only
+ * for floats. */
 static void prefix_means(const struct window_prefix *state, double scale, bool merge, float *out)
 {
     const double *p = state->origin, *high = p + state->radius + 1, *low = p - state->radius;
@@ -229,7 +229,7 @@ static void prefix_means(const struct window_prefix *state, double scale, bool m
         take_f64(high, low, scale, out, state->n);
 }
 
-/* Writes the sums of the windows of samples [first, first + n) of the row. For floats only. */
+/* Writes the sums of the windows of samples [first, first + n) of the row. Only for floats. */
 static void prefix_doubles(const struct window_prefix *state, int64_t begin, int64_t n,
                            double *sums)
 {
@@ -241,39 +241,39 @@ static void prefix_doubles(const struct window_prefix *state, int64_t begin, int
 
 /* ---- masked images ----------------------------------------------------------------------------
  *
- * Box of a masked image runs as for any other, with 0 in place of invalid pixels; as soon as a row
- * is written, its pixels whose window holds an invalid one are computed again from the sums of
- * their windows, which are divided by the number of valid pixels. A window without invalid pixels
- * has the mean that any other image gives it. docs/padding.md says how long masks take.
+ * Box runs over a masked image as over any other, with 0 in place of invalid pixels. As soon as a
+ * row is written, pixels with an invalid one in their window are computed again: the sum of the
+ * window is divided by the number of its valid pixels. A window without invalid pixels has the mean
+ * that any other image gives it. docs/padding.md says how long masks take.
  *
- * How many pixels of a window are valid is known from the columns of masked_mend.h, and slides
+ * The number of valid pixels in a window follows from the columns of masked_mend.h, and slides
  * along the row. The sum is that of box itself, except for floats of small windows: box adds these
  * in float and divides them at once, so they are added here once more in double, first down the
  * rows and then along them. */
 
-/* These are the sums of the windows of the row that was written last. One of them is not NULL. */
+/* The sums of the windows of the row that was written last. One of them is not NULL. */
 struct box_sums {
     enum window_total type;
-    const void *totals;                 /* of integers, of each pixel's window */
-    const struct window_prefix *prefix; /* of floats */
+    const void *totals;                 /* for integers: the sum of each pixel's window */
+    const struct window_prefix *prefix; /* for floats */
     const float *const
-        *rows; /* of floats, whose windows are added anew: the rows around this one */
+        *rows; /* for floats whose windows are added again: the rows around this one */
 };
 
-/* This is the state of one thread that does rows of a masked image. */
+/* The state of one thread that does rows of a masked image. */
 struct box_mend {
     struct masked_window window;
     struct masked_mend mend;
     struct masked_rows rows;
     struct box_sums sums;
-    double count; /* pixels of a window */
-    double
-        depth; /* pixels that each value of a sum is the mean of: those along z, of floats in 3D */
+    double count; /* number of pixels in a window */
+    double depth; /* number of pixels along z that each value of a sum is the mean of, for floats in
+                   * 3D */
 };
 
 enum { GAP = 32 };
 
-/* Returns a row of a slice with 0 in place of invalid pixels: the row itself where it has none,
+/* Returns a row of a slice with 0 in place of invalid pixels: the row itself if it has none,
  * else `copy`. */
 static const void *box_valid_row(const struct ts_image *in, int64_t slice, int64_t y, void *copy)
 {
@@ -288,7 +288,7 @@ static const void *box_valid_row(const struct ts_image *in, int64_t slice, int64
     return copy;
 }
 
-/* Adds column x of a window, which lies outside of the image. */
+/* Returns column x of a window, which is outside of the image, summed. */
 static double add_outside(const struct box_mend *mend, int64_t x)
 {
     const int64_t height = 2 * mend->window.radius[1] + 1,
@@ -299,7 +299,7 @@ static double add_outside(const struct box_mend *mend, int64_t x)
     return from < 0 ? mend->window.constant * (double)height : sum;
 }
 
-/* Adds the windows of pixels [first, end) anew. `columns` holds their columns. */
+/* Adds the windows of pixels [first, end) again. `columns` has the sums of their columns. */
 TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first, int64_t end,
                                       double *columns, double *means)
 {
@@ -314,7 +314,7 @@ TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first
         for (int64_t x = low; x < high; x++)
             inside[x] += (double)row[x];
     }
-    /* A column outside may stand for one that is not among these: it is added by itself. */
+    /* A column outside may repeat one that is not among these, so it is added by itself. */
     for (int64_t x = first - half; x < low; x++)
         inside[x] = add_outside(mend, x);
     for (int64_t x = high; x < end + half; x++)
@@ -342,14 +342,14 @@ static void find_sums(const struct box_mend *mend, int64_t first, int64_t end, d
                                                       : (double)((const int64_t *)from->totals)[x];
 }
 
-/* Returns how many invalid pixels column x of a window has, which lies outside of the image. */
+/* Returns how many invalid pixels column x of a window has, which is outside of the image. */
 static int32_t missing_outside(const struct box_mend *mend, const struct masked_row *row, int64_t x)
 {
     const int64_t from = ts_border_index(x, mend->rows.nx, mend->window.border);
     return from < 0 ? 0 : row->missing[from];
 }
 
-/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` holds those of
+/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` has the numbers of
  * their columns. */
 static void find_missing(const struct box_mend *mend, const struct masked_row *row, int64_t first,
                          int64_t end, int32_t *restrict line, int32_t *restrict missing)
@@ -370,8 +370,8 @@ static void find_missing(const struct box_mend *mend, const struct masked_row *r
     }
 }
 
-/* Divides the sums where a window has an invalid pixel. Where none is valid the pixel itself is
- * invalid. */
+/* Divides the sums of windows that have an invalid pixel. If none of a window is valid, the pixel
+ * itself is invalid. */
 TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *restrict missing,
                                  double *restrict means, int64_t n)
 {
@@ -382,8 +382,8 @@ TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *res
     }
 }
 
-/* Floats that are not finite stay: their window has a NaN or an infinity, which the sums may leave
- * out. */
+/* Floats that are not finite stay: their window has a NaN or an infinity, which the sums may have
+ * left out. */
 #define STORE(suffix, type)                                                                        \
     TS_VECTORIZED static void store_##suffix(const double *restrict means,                         \
                                              const int32_t *restrict missing, type *restrict out,  \
@@ -451,7 +451,7 @@ static size_t box_mend_bytes(const struct stage_context *context)
     return ts_masked_rows_bytes(context, &mend.mend);
 }
 
-/* Begins; `in` has the halo of the stage at both ends, with its bits. */
+/* Begins. `in` has the halo of the stage at both ends, with its bits. */
 static void box_mend_begin(struct box_mend *mend, const struct stage_context *context,
                            const struct ts_image *in, struct ts_image *out, void *scratch)
 {
@@ -459,8 +459,8 @@ static void box_mend_begin(struct box_mend *mend, const struct stage_context *co
     mend->rows = ts_masked_rows_begin(&mend->mend, in, out, scratch);
 }
 
-/* Mends row y of output slice z by its sums. Unless `first` is set, the row above was the one
- * before. */
+/* Mends row y of output slice z by its sums. Unless `first` is set, the call before must have been
+ * for the row above. */
 static void box_mend_row(struct box_mend *mend, const struct box_sums *sums, int64_t z, int64_t y,
                          bool first)
 {
@@ -470,28 +470,29 @@ static void box_mend_row(struct box_mend *mend, const struct box_sums *sums, int
 
 /* ---- a slab -----------------------------------------------------------------------------------
  *
- * A window is separable: sums along z (3D alone), then down the rows and along each row. A 3D box
+ * A window is separable: sums along z (only in 3D), then down the rows and along each row. A 3D box
  * first makes an image of sums (means for floats) along z in scratch, and is a 2D box of it from
- * there on. Rows are done in chunks whose bounds follow from image and radius alone, so that
- * neither threads nor slabs show in the bytes. */
+ * there on. Rows are done in chunks whose bounds depend only on the image and the radius, so
+ * neither threads nor slabs change the bytes. */
 
-/* Running sums: the rows of a chunk pay for its first window, which is at most half of them. */
+/* For running sums, the first window of a chunk takes extra time, which is at most half of that of
+ * its rows. */
 enum { DIRECT_ROWS = 64, RUNNING_ROWS = 256 };
 
-/* This describes the work of one call: types, sizes, and where its parts of the scratch stand. */
+/* The work of one call: types, sizes, and the places of its parts in the scratch. */
 struct box_run {
     const struct box_params *params;
     enum ts_dtype dtype;
     int64_t nz, ny, nx, radius, window;
-    int64_t n_chunks;          /* of one slice */
+    int64_t n_chunks;          /* chunks of one slice */
     bool direct, volume;       /* volume: 3D */
-    enum window_value value;   /* of the image that the 2D part reads */
-    enum window_total z_total; /* of the sums along z */
-    enum window_total total;   /* of the sums down the rows and along them */
+    enum window_value value;   /* type of the image that the 2D part reads */
+    enum window_total z_total; /* type of the sums along z */
+    enum window_total total;   /* type of the sums down the rows and along them */
     size_t value_bytes, total_bytes;
-    double count;   /* samples of a window */
-    double highest; /* magnitude of the dtype, integers only */
-    double outside; /* total of a column outside the image, with border: constant */
+    double count;   /* number of samples in a window */
+    double highest; /* largest magnitude of the dtype, for integers */
+    double outside; /* sum of a column outside the image, with border constant */
     struct window_line plan;
     /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
     size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, prefix, sums,
@@ -587,8 +588,8 @@ static void *thread_part(const struct box_run *run, char *scratch, size_t part)
     return scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes + part;
 }
 
-/* Returns row y of a slice; one with invalid pixels as a copy, number `place`, in which they are
- * 0. */
+/* Returns row y of a slice. A row with invalid pixels is copied to place `place`, with 0 in place
+ * of these. */
 static const void *input_row(const struct box_run *run, const struct ts_image *in, int64_t slice,
                              int64_t y, int64_t place, char *scratch)
 {
@@ -600,7 +601,7 @@ static const void *input_row(const struct box_run *run, const struct ts_image *i
            (size_t)(y * run->nx) * ts_dtype_bytes(run->dtype);
 }
 
-/* Sums row y of all slices along z, to z_sums. */
+/* Sums row y of all slices along z, and writes the sums to z_sums. */
 static void sum_along_z(const struct box_run *run, const struct ts_image *in, int64_t z_first,
                         int64_t y, char *scratch)
 {
@@ -623,13 +624,13 @@ static void store_row(const struct box_run *run, const void *sums, void *out)
                      out, run->nx);
 }
 
-/* One thread does these rows [y_first, y_end) of output slice z. */
+/* The rows [y_first, y_end) of output slice z that one thread does. */
 struct box_chunk {
     int64_t z, y_first, y_end;
-    const void **rows; /* of its windows: those from y_first - radius on */
-    char *out;         /* the slice */
+    const void **rows; /* the rows of its windows, starting with row y_first - radius */
+    char *out;         /* the output slice */
     char *scratch;
-    struct box_mend *mend; /* of masked images, else NULL */
+    struct box_mend *mend; /* for masked images, else NULL */
 };
 
 static void mend_row(const struct box_chunk *chunk, const struct box_sums *sums, int64_t y)
@@ -638,7 +639,8 @@ static void mend_row(const struct box_chunk *chunk, const struct box_sums *sums,
         box_mend_row(chunk->mend, sums, chunk->z, y, y == chunk->y_first);
 }
 
-/* Does the rows by sums that never subtract: floats within 1e-6, NaN where it belongs. */
+/* Does the rows by sums that never subtract: floats are right within 1e-6, and NaN only spreads to
+ * its own windows. */
 static void direct_chunk(const struct box_run *run, const struct box_chunk *chunk)
 {
     const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
@@ -682,7 +684,7 @@ TS_VECTORIZED static const float *finite_row(const float *restrict row, float *r
 static struct window_prefix start_sums(const struct box_run *run, const struct box_chunk *chunk,
                                        bool merge)
 {
-    enum { ADDED = 4 }; /* rows at a time */
+    enum { ADDED = 4 }; /* rows that are added at a time */
     float *finite = thread_part(run, chunk->scratch, run->line);
     char *scratch = thread_part(run, chunk->scratch, run->prefix);
     const struct window_prefix_kernels *kernels = prefix_kernels(run->value, run->total);
@@ -709,8 +711,8 @@ static struct window_prefix start_sums(const struct box_run *run, const struct b
     return sums;
 }
 
-/* Does the rows by running sums. With `merge` NaN and infinities count as 0, and it writes only
- * where out is finite. Returns whether all samples were finite. */
+/* Does the rows by running sums. With `merge`, NaN and infinities count as 0, and it writes only
+ * pixels whose output is finite. Returns true if all samples were finite. */
 static bool running_chunk(const struct box_run *run, const struct box_chunk *chunk, bool merge)
 {
     const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);

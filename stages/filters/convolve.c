@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products and sums are made in double and rounded once, so that a kernel whose weights cancel (a
- * Laplacian of a bright, flat image) keeps its digits. Where weights and pixels are integers and
- * float holds every partial sum, float gives the same result with vectors of twice as many pixels.
- * Taps of weight 0 are left out: what lies under them does not matter, not even a NaN. The rows
- * around four output rows stand in a ring of extended rows, so that a value that is loaded serves
- * four sums; each sum adds tap after tap in the order in which the weights are written.
+ * Laplacian of a bright, flat image) keeps its digits. If weights and pixels are integers and float
+ * holds every partial sum, float gives the same result with vectors of twice as many pixels. Taps
+ * of weight 0 are left out: pixels under them do not matter, not even a NaN. The rows around four
+ * output rows are in a ring of extended rows, so that a value that is loaded serves four sums; each
+ * sum adds tap after tap in the order in which the weights are written.
  */
 #include "stages/filters/convolve.h"
 
@@ -123,7 +123,7 @@ bool ts_convolve_separate(const struct convolve_weights *kernel, double error, d
         return false;
     const int64_t row = pivot / kernel->columns, column = pivot % kernel->columns;
     for (int64_t i = 0; i < kernel->columns; i++)
-        across[i] = weights[row * kernel->columns + i] + 0.0; /* no -0 */
+        across[i] = weights[row * kernel->columns + i] + 0.0; /* + 0.0 avoids -0 */
     for (int64_t j = 0; j < kernel->rows; j++)
         down[j] = weights[j * kernel->columns + column] / weights[pivot] + 0.0;
     for (int64_t i = 0; i < n; i++)
@@ -134,9 +134,9 @@ bool ts_convolve_separate(const struct convolve_weights *kernel, double error, d
 }
 
 /* An invalid pixel under the weights counts as the value in their middle, so that a flat image
- * stays flat and has no slope towards its padding, whatever the weights sum to. An invalid pixel in
- * the middle keeps its value. Pixels that have an invalid one under their weights (masked_mend.h)
- * are computed tap by tap in double. */
+ * stays flat and has no slope towards its invalid pixels, whatever the weights sum to. An invalid
+ * pixel in the middle keeps its value. Pixels with an invalid one under their weights
+ * (masked_mend.h) are computed tap by tap in double. */
 
 struct masked_kernel {
     const struct convolve_params *params;
@@ -146,7 +146,7 @@ struct masked_kernel {
     const struct ts_image *in;
 };
 
-/* This is one slice of the input. */
+/* One slice of the input. */
 struct masked_slice {
     const struct masked_kernel *kernel;
     const void *data;
@@ -162,7 +162,7 @@ static double value_at(const struct masked_slice *slice, int64_t i)
     return value;
 }
 
-/* Returns the pixel at (y, x), which may lie outside, or `middle` where it is invalid. */
+/* Returns the pixel at (y, x), which may be outside, or `middle` if it is invalid. */
 static double sample(const struct masked_slice *slice, int64_t y, int64_t x, double middle)
 {
     const struct masked_kernel *kernel = slice->kernel;
@@ -175,7 +175,7 @@ static double sample(const struct masked_slice *slice, int64_t y, int64_t x, dou
     return ts_valid_at(slice->valid, (size_t)i) ? value_at(slice, i) : middle;
 }
 
-/* Loads row y of the window around column x, with `middle` in place of what is invalid. */
+/* Loads row y of the window around column x, with `middle` in place of invalid pixels. */
 static void load_masked_row(const struct masked_slice *slice, int64_t y, int64_t x, double middle,
                             double *values)
 {
@@ -248,7 +248,7 @@ static size_t convolve_mend_bytes(const struct stage_context *context)
 }
 
 /* Writes the pixels of `out` that are invalid or have an invalid one under their weights; the
- * others are there already. */
+ * others are already written. */
 static void convolve_mend(const struct stage_context *context, const struct ts_image *in,
                           struct ts_image *out, void *scratch)
 {
@@ -260,12 +260,12 @@ static void convolve_mend(const struct stage_context *context, const struct ts_i
 
 enum {
     CHUNK_ROWS = 64,
-    SUM_ROWS = 4, /* output rows at once */
-    SUM_VECTORS =
-        3, /* of each of them: 12 sums, 3 values and a weight are the 16 registers of AVX2 */
-    ACROSS_VECTORS = 4, /* of a row at once, where rows are summed across */
+    SUM_ROWS = 4,       /* output rows that are summed at once */
+    SUM_VECTORS = 3,    /* vectors of each of them: 12 sums, 3 values and a weight fill the 16
+                         * registers of    AVX2 */
+    ACROSS_VECTORS = 4, /* vectors of a row that are summed at once, if rows are summed across */
     READ_BEYOND = ACROSS_VECTORS * TS_VECTOR_MOST_BYTES / (int)sizeof(float),
-    SEPARABLE_FROM_TAPS = 10, /* 9 taps are faster in one step */
+    SEPARABLE_FROM_TAPS = 10, /* fewer taps are faster in one step */
     CACHE_LINE = 64,
     TAP_ROWS = CONVOLVE_MAX_SIDE + 2 * (SUM_ROWS - 1),
 };
@@ -356,9 +356,9 @@ static enum ts_status convolve_shape(const struct stage_context *context, struct
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* The weights of a kernel, with SUM_ROWS - 1 empty rows above and below. Output row r of those that
- * are summed at once meets image row q under the kernel's row q - r: bit r of output_rows[q][i] is
- * set where weight i of it is not 0. */
+/* The weights of a kernel, with SUM_ROWS - 1 empty rows above and below. Image row q, counted from
+ * the first that the kernels touch, is under row q - r of the kernel of output row r: bit r of
+ * output_rows[q][i] is set if weight i of that row is not 0. */
 struct taps {
     double scale;
     uint8_t output_rows[TAP_ROWS][CONVOLVE_MAX_SIDE];
@@ -368,26 +368,27 @@ struct taps {
     };
 };
 
-/* SUMS_SHORT: products with weights of few digits are exact in double, so that fused operations
- * give the same bytes. */
+/* SUMS_SHORT: products with weights of few digits are exact in double, so fused operations give the
+ * same bytes. */
 enum sum_kind { SUMS_EXACT, SUMS_SHORT, SUMS_DOUBLE };
 
-/* This describes the work of one call, and where its parts of the scratch stand. */
+/* The work of one call, and the places of its parts in the scratch. */
 struct convolve_run {
     const struct convolve_params *params;
     struct convolve_weights kernels[2];
     int n_kernels;
     enum sum_kind kind;
-    int64_t rows, columns, held; /* of the kernel; rows of the ring */
+    int64_t rows, columns, held; /* of the kernel; held: rows of the ring */
     int64_t element;             /* bytes of a pixel */
-    bool has_zeros;              /* taps of weight 0 */
-    bool separable; /* rows are summed across when they are loaded, and the taps are a column */
+    bool has_zeros;              /* true if there are taps of weight 0 */
+    bool separable; /* true if rows are summed across when they are loaded; the taps are then a
+                     * column */
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     int64_t nz, ny, nx, row_length;
     size_t edges, taps, threads, line, thread_bytes, bytes;
 };
 
-/* Returns true where the product with any pixel has at most 53 digits and the exponent of a normal
+/* Returns true if the product with any pixel has at most 53 digits and the exponent of a normal
  * double. */
 static bool is_short(double weight)
 {
@@ -408,9 +409,9 @@ static enum sum_kind kind_of(const struct convolve_run *run, enum ts_dtype dtype
     return SUMS_SHORT;
 }
 
-/* Sums in two steps are exact, or differ from those in one in the last digits of a double, which
- * float seldom shows. Weights of many digits keep all their taps, because no column and row give
- * exactly them. */
+/* Sums in two steps are exact, or differ from those in one step in the last digits of a double,
+ * which float seldom shows. If no column and row give exactly the weights, which have many digits,
+ * all taps are used. */
 static bool is_separable(struct convolve_run *run, enum ts_dtype dtype)
 {
     const bool floats = run->kind == SUMS_EXACT || (run->kind == SUMS_SHORT && dtype == TS_F32);
@@ -480,11 +481,12 @@ static void write_taps(const struct convolve_weights *kernel, bool exact, struct
 
 /* SUM_ROWS output rows, of which the first n are written. */
 struct row_group {
-    const void *const *rows; /* of the ring, from the first one that the kernel touches */
+    const void *const *rows; /* rows of the ring, starting with the first one that the kernel
+                              * touches */
     int64_t n;
-    bool every_tap;    /* taps of weight 0 may be added */
-    const char *ahead; /* SUM_ROWS rows that will be loaded next. The processor fetches them while
-                          it sums. */
+    bool every_tap;    /* true if taps of weight 0 may be added */
+    const char *ahead; /* SUM_ROWS rows that will be loaded next, which the processor fetches while
+                        * it sums */
     float *out;
 };
 
@@ -531,8 +533,8 @@ TS_VECTORIZED static bool is_finite(const double *row, int64_t n)
     return bad == 0;
 }
 
-/* Loads row y of a slice (also one outside) as floats or doubles, extended by the border rule on
- * both sides. */
+/* Loads row y of a slice, which may be outside, as floats or doubles, extended by the border rule
+ * on both sides. */
 static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype,
                      const char *slice, int64_t y, bool floats, char *row)
 {
@@ -558,12 +560,12 @@ static void load_row(const struct convolve_run *run, const int64_t *edges, enum 
                edges[i] < 0 ? outside : inside + (size_t)edges[i] * bytes, bytes);
 }
 
-/* A thread keeps the rows of a chunk in this ring. */
+/* The ring in which a thread keeps the rows of a chunk. */
 struct ring {
     char *rows, *line;
     size_t row_bytes;
-    int64_t top, loaded; /* the row of the slice that came first; how many came */
-    int64_t spoiled; /* rows before this one may hold a NaN or an infinity under a weight of 0 */
+    int64_t top, loaded; /* top: the row of the slice that came first; loaded: how many rows came */
+    int64_t spoiled; /* rows before this one may have a NaN or an infinity under a weight of 0 */
 };
 
 static void load_next_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype,
@@ -596,7 +598,7 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
         own, own + run->line, (size_t)run->row_length * sizeof(double), y_first - run->rows / 2, 0,
         0};
     const void *rows[TAP_ROWS];
-    /* The sums past the extended rows are computed, too, and not used. */
+    /* The sums behind the extended rows are computed as well, but not used. */
     memset(own, 0, run->thread_bytes);
     for (int64_t y = y_first; y < y_end; y += SUM_ROWS) {
         const int64_t n = y_end - y < SUM_ROWS ? y_end - y : SUM_ROWS;

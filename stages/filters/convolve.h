@@ -52,16 +52,16 @@ struct convolve_weights {
     double divisor;
 };
 
-/* Writes the kernels whose results are combined and returns how many there are: two of the same
+/* Writes the kernels whose results are combined, and returns how many there are: two of the same
  * size for a magnitude, else one. */
 int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
 
-/* Returns true where all partial sums over an image of this type are integers that float holds:
+/* Returns true if all partial sums over an image of this type are integers that float holds:
  * sums in float are then exact. */
 bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels,
                           enum ts_dtype dtype);
-/* Returns true where weights[j][i] = down[j] * across[i], up to a relative error; writes these. A
- * weight of 0 stays 0. */
+/* Returns true if weights[j][i] = down[j] * across[i] within a relative error, and writes these
+ * factors. A weight of 0 stays 0. */
 bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across,
                           double *down);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Gaussian is separable: sums along z (3D alone), then down the rows, then along each row. A 3D
+ * A Gaussian is separable: sums along z (only in 3D), then down the rows, then along each row. A 3D
  * filter first makes an image of sums along z in scratch, and is a 2D filter of it from there on.
- * In every pass the samples of a window lie in a ring of rows of float, so that one loop over rows
+ * In every pass the samples of a window are in rows of floats, so that the same loop over rows
  * makes the sums of all three: along x the rows are one row, shifted. Sums are made in float in a
  * fixed order, which neither threads nor slabs change.
  *
- * A masked image is filtered twice: with 0 in place of invalid pixels, and then as 1 where it is
- * valid and else 0, which gives the weights of the valid pixels, by which the first result is
- * divided. Chunks of rows whose windows hold no invalid pixel have no second part.
+ * A masked image is filtered twice: with 0 in place of invalid pixels, and then as 1 if it is valid
+ * and else 0, which gives the weights of the valid pixels; the first result is divided by these.
+ * Chunks of rows without an invalid pixel in their windows need no second filter.
  */
 #include "stages/filters/gaussian.h"
 
@@ -24,7 +24,7 @@
 
 enum {
     SUM_ROWS = 4,    /* rows of sums that are made at once */
-    SUM_VECTORS = 4, /* vectors of each of them, at most */
+    SUM_VECTORS = 4, /* most vectors of each of them */
     BEYOND = TS_VECTOR_MOST_BYTES / (int)sizeof(float),
     CHUNK_ROWS = 64,
     CACHE_LINE = 64,
@@ -89,15 +89,15 @@ void ts_gaussian_weights(struct gaussian_line line, float *weights)
     const double factor = -0.5 / (line.sigma * line.sigma);
     float *middle = weights + line.radius;
     double sum = 1;
-    middle[0] = 1; /* alone where sigma is 0 */
+    middle[0] = 1; /* the only weight if sigma is 0 */
     for (int64_t k = line.radius; k > 0; k--)
         sum += 2 * exp(factor * (double)(k * k));
     for (int64_t k = 0; k <= line.radius && line.radius > 0; k++)
         middle[k] = middle[-k] = (float)(exp(factor * (double)(k * k)) / sum);
 }
 
-/* Reports why a CUDA device has no kernel of the method `fused`: the window, the size of a slice,
- * or its shared memory. Where `report` is false it only returns that. */
+/* Checks whether a CUDA device has a kernel of the method `fused`, which the window, the size of a
+ * slice or its shared memory may prevent. If `report`, it reports the reason. */
 static enum ts_status check_fused(const struct stage_context *context, bool report)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
@@ -178,16 +178,16 @@ static struct stage_reach gaussian_reach(const struct stage_context *context)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* This describes the work of one call, and where its parts of the scratch stand. */
+/* The work of one call, and the places of its parts in the scratch. */
 struct gaussian_run {
     const struct gaussian_params *params;
-    int64_t nz, ny, nx, radius[3], rows; /* rows: of a chunk */
+    int64_t nz, ny, nx, radius[3], rows; /* rows: rows of a chunk */
     int64_t ring_row, line; /* floats from row to row of a ring, and of extended rows */
     size_t weights[3], outside, z_sums, threads, thread_bytes, bytes;
-    size_t ring, lines, pointers, found, kept; /* in a thread's part */
-    bool of_weights;                           /* the second part of a masked image */
+    size_t ring, lines, pointers, found, kept; /* offsets in a thread's part */
+    bool of_weights;                           /* true in the second filter of a masked image */
     float beside[2]; /* values outside: of the rows of a slice, and beside a sum of them */
-    float whole;     /* the weight of a window without invalid pixels, as it is rounded */
+    float whole;     /* the rounded weight of a window without invalid pixels */
 };
 
 static struct gaussian_run gaussian_describe(const struct stage_context *context, int64_t nz)
@@ -228,8 +228,8 @@ static size_t gaussian_scratch_bytes(const struct stage_context *context, int64_
     return gaussian_describe(context, n).bytes;
 }
 
-/* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so
- * many bytes each, are fetched meanwhile. */
+/* Where the sums down the rows go: n rows, at most SUM_ROWS. Meanwhile the samples of the next
+ * rows, with this many bytes each, are fetched. */
 struct row_sums {
     float *out;
     int64_t stride, n;
@@ -251,7 +251,7 @@ static float *ring_row(const struct gaussian_run *run, int axis, int64_t i, char
     return (float *)(own + run->ring) + i % (2 * run->radius[axis] + SUM_ROWS) * run->ring_row;
 }
 
-/* Sums the rows of the ring along axis 0 or 1, from sample `first` on. */
+/* Sums the rows of the ring along axis 0 or 1, starting with sample `first`. */
 static void sum_ring(const struct gaussian_run *run, int axis, int64_t first, char *scratch,
                      const struct row_sums *to)
 {
@@ -263,8 +263,7 @@ static void sum_ring(const struct gaussian_run *run, int axis, int64_t first, ch
     (rows, 2 * run->radius[axis] + 1, (const float *)(scratch + run->weights[axis]), run->nx, to);
 }
 
-/* Loads row y of a slice with 0 in place of invalid pixels, or of the weights 1 in place of the
- * others. */
+/* Loads row y of a slice with 0 in place of invalid pixels; for weights, valid pixels become 1. */
 static void load_samples(const struct gaussian_run *run, const struct ts_image *in, int64_t slice,
                          int64_t y, float *row)
 {
@@ -277,7 +276,7 @@ static void load_samples(const struct gaussian_run *run, const struct ts_image *
     ts_valid_fill_floats(in->valid ? ts_slice_valid(in, slice) : NULL, first, n, 0, row);
 }
 
-/* Sums row y of every slice along z. Rows of sums of one y follow one another in scratch. */
+/* Sums row y of every slice along z. Rows of sums with the same y follow one another in scratch. */
 static void sum_along_z(const struct gaussian_run *run, const struct ts_image *in, int64_t y,
                         char *scratch)
 {
@@ -302,10 +301,10 @@ static void sum_along_z(const struct gaussian_run *run, const struct ts_image *i
 struct rows_of_slice {
     const char *first;
     int64_t stride, element, z;
-    const struct ts_image *in; /* NULL: sums */
+    const struct ts_image *in; /* NULL: these are sums */
 };
 
-/* Loads row y of a slice, also one outside. */
+/* Loads row y of a slice, which may be outside. */
 static void load_row(const struct gaussian_run *run, const struct rows_of_slice *slice, int64_t y,
                      float *row)
 {
@@ -318,7 +317,8 @@ static void load_row(const struct gaussian_run *run, const struct rows_of_slice 
         memcpy(row, slice->first + from * slice->stride, (size_t)run->nx * sizeof *row);
 }
 
-/* Extends a row on both sides by the samples that stand for those outside, -1 for the constant. */
+/* Extends a row on both sides by the samples that replace those outside; an index of -1 means the
+ * constant. */
 static void extend_line(const struct gaussian_run *run, const int64_t *outside, float *inside)
 {
     const int64_t half = run->radius[2];
@@ -334,7 +334,7 @@ TS_VECTORIZED static void divide(float *restrict out, const float *restrict weig
         out[x] = weights[x] == whole ? out[x] : out[x] / weights[x];
 }
 
-/* Divides row y of output slice z by the weights of its windows. Invalid pixels get their
+/* Divides row y of output slice z by the weights of its windows. Invalid pixels get the input's
  * values. */
 TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struct ts_image *in,
                                      int64_t z, int64_t y, float *out, char *own)
@@ -356,7 +356,7 @@ TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struc
     }
 }
 
-/* Sums rows [y_first, y_end) of a slice down and across; sums of weights finish them. */
+/* Sums rows [y_first, y_end) of a slice down and across; if these are weights, it also divides. */
 static void sum_rows(const struct gaussian_run *run, const struct ts_image *in,
                      const struct rows_of_slice *slice, int64_t y_first, int64_t y_end, float *out,
                      char *scratch)
@@ -389,8 +389,7 @@ static void sum_rows(const struct gaussian_run *run, const struct ts_image *in,
     }
 }
 
-/* Returns true where no window of rows [y_first, y_end) of output slice z holds an invalid
- * pixel. */
+/* Returns true if no window of rows [y_first, y_end) of output slice z has an invalid pixel. */
 static bool is_whole(const struct gaussian_run *run, const struct ts_image *in, int64_t z,
                      int64_t y_first, int64_t y_end)
 {
@@ -403,7 +402,7 @@ static bool is_whole(const struct gaussian_run *run, const struct ts_image *in, 
     return true;
 }
 
-/* Filters a slab: its values, or the weights of its valid pixels, by which the values are
+/* Filters a slab: its values, or the weights of its valid pixels, by which the values are then
  * divided. */
 static void filter(const struct gaussian_run *run, const struct ts_image *in, struct ts_image *out,
                    int threads, char *scratch)
@@ -429,8 +428,8 @@ static void filter(const struct gaussian_run *run, const struct ts_image *in, st
     }
 }
 
-/* Makes of a run over values one over weights. The weight of a whole window is summed as the loops
- * sum it, so that it has the same bits. */
+/* Turns a run over values into one over weights. The weight of a whole window is summed as the
+ * loops sum it, so that it has the same bits. */
 static void turn_to_weights(struct gaussian_run *run, const char *scratch)
 {
     float sum = 1;
@@ -462,7 +461,7 @@ static enum ts_status gaussian_map(const struct stage_context *context, const st
                    (enum ts_border)run.params->border);
     ts_border_fill(outside + run.radius[2], run.nx, run.radius[2], run.nx,
                    (enum ts_border)run.params->border);
-    /* Sums beyond the end of a row, and of rows that are not wanted, are made of what stands
+    /* Sums beyond the end of a row, and of rows that are not wanted, are made from whatever is
      * there. */
     memset((char *)scratch + run.threads, 0, run.bytes - run.threads);
     filter(&run, in, out, context->threads, scratch);

@@ -19,7 +19,7 @@ enum {
     GAUSSIAN_MAX_RADIUS = 1024,
     GAUSSIAN_FUSED_RADIUS = 8,
     GAUSSIAN_FUSED_BYTES =
-        84 << 10 /* of shared memory, which a block of the method `fused` takes at most */
+        84 << 10 /* most bytes of shared memory that a block of the method `fused` takes */
 };
 
 enum gaussian_dimensions { GAUSSIAN_2D, GAUSSIAN_3D };
@@ -35,13 +35,13 @@ struct gaussian_params {
     int32_t method;
 };
 
-/* This describes the weights along one axis of an image. */
+/* The weights along one axis of an image. */
 struct gaussian_line {
     double sigma; /* in pixels */
     int64_t radius;
 };
-/* Returns the line of axis 0 (z), 1 (y) or 2 (x) of the image that the stage is given. It has
- * radius 0 where the stage does not smooth along the axis. */
+/* Returns the line of axis 0 (z), 1 (y) or 2 (x) of the stage's input. It has radius 0 if the stage
+ * does not smooth along the axis. */
 struct gaussian_line ts_gaussian_line(const struct stage_context *context, int axis);
 /* Writes the 2 radius + 1 weights of a line, which sum to 1. */
 void ts_gaussian_weights(struct gaussian_line line, float *weights);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `full` has a bit for each column of the row with its border, set where the column holds no
- * invalid pixel. A window is whole where all its columns are full: the bits are shifted against
- * each other by 1, 2, 4, ... columns and joined.
+ * `full` has a bit for each column of the row with its border, set if the column has no invalid
+ * pixel in the window. A window is whole if all its columns are full: the bits are shifted by 1, 2,
+ * 4, ... columns and joined with and.
  */
 #include "stages/filters/masked_mend.h"
 
@@ -82,8 +82,8 @@ static void set_bit(uint64_t *bits, int64_t i, bool set)
     bits[i / WORD] = set ? bits[i / WORD] | bit : bits[i / WORD] & ~bit;
 }
 
-/* Counts the invalid pixels of row `enters`, and no longer those of row `leaves` if the window
- * slides. A row outside has the border's constant, which is valid. */
+/* Counts the invalid pixels of row `enters` and, if the window slides, no longer counts those of
+ * row `leaves`. A row outside has the border's constant, which is valid. */
 static void count_row(struct masked_rows *rows, int64_t slice, int64_t enters, int64_t leaves,
                       bool slides)
 {
@@ -108,7 +108,7 @@ static void count_row(struct masked_rows *rows, int64_t slice, int64_t enters, i
     }
 }
 
-/* Moves to row y of output slice z, from the row above unless it is the first one of a chunk. */
+/* Moves to row y of output slice z, from the row above unless it is the first row of a chunk. */
 static void move_to(struct masked_rows *rows, int64_t z, int64_t y, bool first)
 {
     const int64_t half = rows->mend->radius[1], across = rows->mend->radius[2];
@@ -135,7 +135,7 @@ static void join(uint64_t *bits, int64_t words, int64_t shift)
     }
 }
 
-/* Gives the invalid pixels, whose bits are set, their values, run by run. */
+/* Gives the invalid pixels, whose bits are set, the input's values, run by run. */
 static void keep(const struct masked_rows *rows, const char *from, char *to, uint64_t invalid)
 {
     const enum ts_dtype dtype = rows->in->dtype;
@@ -154,7 +154,8 @@ static void keep(const struct masked_rows *rows, const char *from, char *to, uin
     }
 }
 
-/* Hands the pixels whose bits are set in `whole` to the filter, as stretches. */
+/* Passes the pixels that are valid but have an invalid one in their window to the filter, as
+ * stretches. */
 static void mend_stretches(const struct masked_rows *rows, const struct masked_row *row)
 {
     const struct masked_mend *mend = rows->mend;

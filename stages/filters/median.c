@@ -5,14 +5,13 @@
  * (median_network.inc), as many windows at once as a vector has lanes. For larger windows a
  * histogram of the window slides along each row: it loses the column of values that leaves and
  * gains the one that enters, and the median moves from bin to bin (T. S. Huang, G. J. Yang, G. Y.
- * Tang, A fast two-dimensional median filtering algorithm, 1979), so that a pixel costs as many
- * steps as the window has rows, and not values. Values of 32 bits are counted by their upper 16
- * bits; what the bin of the median holds is then searched for the lower 16.
+ * Tang, A fast two-dimensional median filtering algorithm, 1979), so that a pixel takes as many
+ * steps as the window has rows instead of values. Values of 32 bits are counted by their upper 16
+ * bits; the values in the bin of the median are then searched for the lower 16.
  *
  * Values are compared as the integer keys of stages/values/value_keys.h, which have the same order.
  * A thread maps a few rows after one another and keeps the rows of the window, with their borders
- * filled in, in a ring of lines, so that each row is converted once for all the windows that it
- * lies in.
+ * filled in, in a ring of lines, so that each row is converted once for all windows.
  */
 #include "stages/filters/median.h"
 
@@ -30,22 +29,21 @@
 enum {
     MOST_WIDTH = 15,
     MOST_LINES = MOST_WIDTH * MOST_WIDTH,
-    MOST_LANES = TS_VECTOR_MOST_BYTES / sizeof(int32_t), /* windows that are handled at once */
+    MOST_LANES = TS_VECTOR_MOST_BYTES / sizeof(int32_t), /* windows that are done at once */
     CHUNK_ROWS = 32,
     SPARE_LINES = 8,
     BINS = 1 << 16,
     COARSE = 256
 };
 
-/* Of n valid values of a window the median is the one at place n / 2 of the sorted ones, counted
- * from 0, which for a whole window is the median of any other image. An invalid pixel keeps its
- * value. The pixels that have an invalid one in their window (masked_mend.h) are done stretch by
- * stretch: the rows of their windows become keys (stages/values/value_keys.h), with a byte beside
- * each that says whether it is valid. The valid keys of each window are gathered, and the one in
- * the middle is selected (quickselect). */
+/* The median of n valid values is the one at place n / 2 of the sorted values, counted from 0; for
+ * a whole window that is the ordinary median. An invalid pixel keeps its value. Pixels with an
+ * invalid one in their window (masked_mend.h) are done stretch by stretch: the rows of their
+ * windows become keys (stages/values/value_keys.h), with a byte beside each that says whether it is
+ * valid. The valid keys of each window are gathered, and the middle one is selected
+ * (quickselect). */
 
-/* Returns the key that would stand at index `rank` if the n keys were sorted. Changes their
- * order. */
+/* Returns the key that would be at index `rank` if the n keys were sorted. Changes their order. */
 static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
 {
     int64_t first = 0, last = n - 1;
@@ -73,7 +71,7 @@ static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
     return keys[rank];
 }
 
-/* This describes one slab, and where the parts of a thread's scratch stand. */
+/* One slab, and the places of the parts of a thread's scratch. */
 struct masked_run {
     const struct ts_image *in;
     enum ts_border border;
@@ -82,7 +80,7 @@ struct masked_run {
     size_t keys, valid, medians, own_bytes;
 };
 
-/* Loads columns [first, first + n) of a row, which may lie outside of its slice. */
+/* Loads columns [first, first + n) of a row, which may be outside of its slice. */
 static void load_row(const struct masked_run *run, int64_t slice, int64_t y, int64_t first,
                      int64_t n, int32_t *keys, uint8_t *valid)
 {
@@ -171,8 +169,8 @@ static size_t median_mend_bytes(const struct stage_context *context)
 }
 
 /* Writes the pixels of `out` that are invalid or have an invalid one in their window; the others
- * are there already. `in` has the halo of the stage at both ends, with its bits. `constant` is the
- * key of pixels outside with BORDER_CONSTANT, which count as valid. */
+ * are already written. `in` has the halo of the stage at both ends, with its bits. `constant` is
+ * the key of pixels outside with BORDER_CONSTANT, which count as valid. */
 static void median_mend(const struct stage_context *context, const struct ts_image *in,
                         struct ts_image *out, int32_t constant, void *scratch)
 {
@@ -250,17 +248,17 @@ struct job {
     const struct ts_image *in;
     struct ts_image *out;
     int64_t ny, nx, radius, width, depth; /* depth: slices of a window */
-    int64_t line_keys; /* keys of a line, with the columns of its borders and the last lanes */
+    int64_t line_keys; /* keys of a line, including its borders and the last lanes */
     const int64_t
-        *columns; /* columns[i]: the column for sample i - radius, or -1 for the constant */
+        *columns; /* columns[i] is the column for sample i - radius, or -1 for the constant */
     int32_t constant, lowest; /* keys of the constant and of the dtype's lowest value */
-    int bits;                 /* of a value */
+    int bits;                 /* bits of a value */
 };
 
 /* One thread's share of the scratch. */
 struct worker {
     int32_t *keys; /* depth rings of `width` lines, the medians of a row, and the sorted columns of
-                      7 x 7 windows */
+                    * 7 x 7 windows */
     uint16_t *counts, *coarse;
 };
 
@@ -299,7 +297,7 @@ static int32_t *line_of(const struct job *job, const struct worker *worker, int6
     return worker->keys + (slice * job->width + (row + job->radius) % job->width) * job->line_keys;
 }
 
-/* Converts row `row`, which may lie outside the image, of slice `slice` of the window above output
+/* Converts row `row`, which may be outside the image, of slice `slice` of the window above output
  * slice z. */
 static void load_line(const struct job *job, const struct worker *worker, int64_t z, int64_t slice,
                       int64_t row)
@@ -330,12 +328,12 @@ static void load_line(const struct job *job, const struct worker *worker, int64_
 
 /* ---- by a histogram -------------------------------------------------------------------------- */
 
-/* The counts of the keys in a window, by bin and by COARSE bins together, and a bin with how many
- * keys lie below it. */
+/* The counts of the keys in a window, for each bin and for COARSE bins together; and a bin with the
+ * number of keys below it. */
 struct histogram {
     uint16_t *counts, *coarse;
     uint32_t bin, below;
-    int shift; /* a bin holds 2^shift keys */
+    int shift; /* a bin has 2^shift keys */
 };
 
 static inline uint32_t bin_of(const struct job *job, const struct histogram *histogram, int32_t key)
@@ -354,8 +352,8 @@ static inline void count(const struct job *job, struct histogram *histogram,
     }
 }
 
-/* Moves to the bin that holds key number `middle` in rising order, counted from 0. Stretches of
- * COARSE bins without the median are passed over in one step. */
+/* Moves to the bin with key number `middle` in rising order, counted from 0. It skips COARSE bins
+ * at once if the median is not among them. */
 static inline void find_bin(struct histogram *histogram, uint32_t middle)
 {
     uint32_t bin = histogram->bin, below = histogram->below;
@@ -413,7 +411,7 @@ static void histogram_line(const struct job *job, const struct worker *worker,
 
 /* ---- a slab ---------------------------------------------------------------------------------- */
 
-/* Rows [first, end) of output slice z. */
+/* Maps rows [first, end) of output slice z. */
 static void map_rows(const struct job *job, const struct worker *worker, int64_t z, int64_t first,
                      int64_t end)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outliers: x becomes m, the median of size x size values around it, where x - m >= threshold
- * (bright) or m - x >= threshold (dark), differences in double. The window lies in one projection,
- * (z, detector), or in one sinogram, (view, detector); beyond the ends it is reflected
+ * outliers: x becomes m, the median of size x size values around it, if x - m >= threshold (bright)
+ * or m - x >= threshold (dark), with differences in double. The window is in one projection, (z,
+ * detector), or in one sinogram, (view, detector); beyond the ends it is reflected
  * (scipy.ndimage.median_filter, tomopy.remove_outlier).
  *
- * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN.
- * Few are outliers, so each is first compared with the extremes of the window's first size/2 + 1
- * rows: where all of these lie above x - threshold, more than half of the window does, and the
- * median with it. Medians of the values that are left are found 16 neighbors together, by
+ * Values become 32-bit integers of the same order, which vectorize and give NaN a place in the
+ * order. Few are outliers, so each is first compared with the extremes of the window's first size/2
+ * + 1 rows: if all of these are above x - threshold, more than half of the window is, and so is the
+ * median. Medians of the remaining values are found for 16 neighbors together, by
  * median_network.inc.
  */
 #include "stages/filters/outliers.h"
@@ -81,7 +81,8 @@ static struct stage_reach reach(const struct stage_context *context)
 
 /* ---- which values may be outliers ------------------------------------------------------------ */
 
-/* The threshold rounded down to what keys are compared in, so that no outlier is missed. */
+/* The threshold, rounded down to a number that keys can be compared with, so that no outlier is
+ * missed. */
 struct limit {
     int32_t whole;
     float real;
@@ -111,8 +112,9 @@ TS_VECTORIZED static void join_extremes(const int32_t *const lows[], const int32
         }
 }
 
-/* Sets a flag where the median may be as far from the key as the threshold. `keys` are those of the
- * middle row, `low` and `high` the extremes of the first half of the window and its middle row. */
+/* Sets a flag if the median can differ from the key by the threshold. `keys` are those of the
+ * middle row; `low` and `high` are the extremes of the first half of the window and its middle
+ * row. */
 TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, const int32_t *high,
                                       int32_t *flags, int64_t n, float threshold, int32_t kind)
 {
@@ -123,7 +125,8 @@ TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, c
         int32_t below, above;
         memcpy(&below, &down, sizeof below);
         memcpy(&above, &up, sizeof above);
-        /* The difference was rounded: one more key is safe. NaN does not matter. */
+        /* The difference was rounded, so one more key is included to be safe. NaN does not
+         * matter. */
         const int32_t bright = (int32_t)((uint32_t)ts_float_key(below) + 1),
                       dark = (int32_t)((uint32_t)ts_float_key(above) - 1);
         flags[x] = (by_bright & (low[x] <= bright)) | (by_dark & (high[x] >= dark));
@@ -145,7 +148,7 @@ TS_VECTORIZED static void flag_integers(const int32_t *keys, const int32_t *low,
     }
 }
 
-/* Finds the extremes of `size` neighbors of a row with its sides. */
+/* Finds the extremes of `size` neighbors in a row that includes its sides. */
 TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int32_t *highs,
                                         int64_t n, int64_t size)
 {
@@ -172,13 +175,13 @@ struct plane_rows {
     const char *in;
     char *out;
     int64_t n_planes, n_rows, n;                 /* rows and columns of a plane */
-    int64_t plane_stride, in_stride, out_stride; /* bytes between planes, between rows */
+    int64_t plane_stride, in_stride, out_stride; /* bytes between planes; bytes between rows */
     int64_t size, half;
     int64_t row_keys; /* keys of a row in a thread's buffer */
     int32_t kind;
     struct limit limit;
-    bool in_z;          /* rows have their halo in memory */
-    uint64_t *replaced; /* in each slice */
+    bool in_z;          /* true if rows have their halo in memory */
+    uint64_t *replaced; /* number of replaced values in each slice */
 };
 
 static int64_t keys_of_row(const struct stage_context *context)
@@ -186,8 +189,8 @@ static int64_t keys_of_row(const struct stage_context *context)
     return (context->in.axes[2].n + params_of(context)->size + 2 * LANES - 1) / LANES * LANES;
 }
 
-/* A thread's buffer holds keys, lows and highs of `size` rows, flags, and the extremes that these
- * come from. */
+/* A thread's buffer has keys, lows and highs of `size` rows, flags, and the extremes that these are
+ * made from. */
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
@@ -211,8 +214,8 @@ static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, 
     find_extremes(keys, lows, highs, rows->n, rows->size);
 }
 
-/* Replaces the value where its difference from the median, in double, is too large. Returns how
- * many were replaced. */
+/* Replaces the value if its difference from the median, in double, reaches the threshold. Returns
+ * how many were replaced. */
 static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t key, int32_t median)
 {
     const enum ts_dtype dtype = rows->context->in.dtype;
@@ -225,8 +228,8 @@ static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t 
     return 1;
 }
 
-/* Replaces outliers of one row; returns how many. `lines` are the rows of the window, `lows` and
- * `highs` the extremes of its first half + 1. */
+/* Replaces outliers of one row, and returns how many there were. `lines` are the rows of the
+ * window; `lows` and `highs` are the extremes of the first half of them and the middle one. */
 static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const lines[],
                           const int32_t *const lows[], const int32_t *const highs[], int32_t *flags,
                           char *out)

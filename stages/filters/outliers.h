@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outliers replaces values that differ from the median of their neighborhood by a threshold or more
- * with that median, and leaves all others as they are: single bright values from scattered photons
- * and dead detector pixels go, the noise stays. outliers.c has the rule; cuda/filters/outliers.cu
- * reads the same parameters.
+ * outliers replaces values that differ from the median of their neighborhood by at least a
+ * threshold with that median. This removes single bright values from scattered photons and dead
+ * detector pixels, and keeps the noise. outliers.c has the rule; cuda/filters/outliers.cu reads the
+ * same parameters.
  */
 #ifndef STAGES_FILTERS_OUTLIERS_H
 #define STAGES_FILTERS_OUTLIERS_H

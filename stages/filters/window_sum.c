@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The loops down the rows are macros over the types of values and sums, those along a line are
- * window_line.inc; tables of functions choose among them. What they compute and why stands in
- * window_sum.h.
+ * window_line.inc; tables of functions choose among them. window_sum.h says what they compute and
+ * why.
  */
 #include "stages/filters/window_sum.h"
 
@@ -11,7 +11,7 @@
 
 #include "core/image.h"
 
-/* Sums are trees: at most 4 roundings follow one another, and the processor can overlap them. */
+/* Sums are trees: at most 4 roundings in a row, and the processor can overlap them. */
 #define SUM_2(v) (v(0) + v(1))
 #define SUM_3(v) (SUM_2(v) + v(2))
 #define SUM_4(v) (SUM_2(v) + (v(2) + v(3)))
@@ -29,8 +29,8 @@
             out[x] = sum;                                                                          \
         break;
 
-/* The row loops for values VALUE and sums TOTAL: direct_ adds `window` rows anew and multiplies by
- * SCALE, add_ adds a row to sums of type RUNNING. */
+/* The row loops for values VALUE and sums TOTAL: direct_ adds all `window` rows and multiplies by
+ * SCALE; add_ adds a row to sums of type RUNNING. */
 #define ROWS(V, T, VALUE, TOTAL, RUNNING, SCALE)                                                   \
     TS_VECTORIZED static void direct_##V##_##T(void *out_row, const void *const *rows,             \
                                                int64_t window, float scale, int64_t n)             \
@@ -67,7 +67,7 @@
             sums[x] += (RUNNING)values[x];                                                         \
     }
 
-/* Running sums of integers also slide: a row enters and another leaves. */
+/* Running sums of integers also slide: one row enters and another leaves. */
 #define INTEGER_ROWS(V, T, VALUE, TOTAL)                                                           \
     ROWS(V, T, VALUE, TOTAL, TOTAL, )                                                              \
     TS_VECTORIZED static void slide_##V##_##T(void *running, const void *entering_row,             \
@@ -109,7 +109,7 @@ struct window_rows_kernels {
     void (*direct)(void *out, const void *const *rows, int64_t window, float scale, int64_t n);
     void (*add)(void *running, const void *row, int64_t n);
     void (*slide)(void *running, const void *entering, const void *leaving, void *out,
-                  int64_t n); /* NULL: floats */
+                  int64_t n); /* NULL for floats */
 };
 
 static const struct window_rows_kernels *find_kernels(enum window_value value,
@@ -154,9 +154,9 @@ static size_t rounded(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* Chooses the rows of a group, so that a window is at most 8 groups and single rows, and a group at
- * most 8 rows; 0 where blocks are faster, as measured: narrow windows are direct, and the groups of
- * wide ones do not fit the first cache. */
+/* Chooses the rows of a group, so that a window consists of at most 8 groups and single rows, and a
+ * group of at most 8 rows. Returns 0 if blocks are faster, as measured: narrow windows are direct,
+ * and the groups of wide windows do not fit the first cache. */
 static int64_t choose_group(int64_t window, int64_t n)
 {
     enum { CACHE_BYTES = 32768, MOST = 8 };
@@ -175,7 +175,7 @@ size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out)
 {
     int64_t suffixes = window < n_out ? window : n_out;
     if (choose_group(window, n) > 0)
-        suffixes = window; /* the ring of groups is floats, and smaller */
+        suffixes = window; /* the ring of groups has floats, and is smaller */
     return rounded((size_t)n * sizeof(double)) + rounded((size_t)(suffixes * n) * sizeof(double));
 }
 
@@ -195,8 +195,9 @@ void ts_window_rows_init(struct window_rows *state, enum window_value value,
     };
 }
 
-/* Called for an output row j that is the first of a sweep or of a block: sums every end of the
- * block that the sweep needs, then the start of the next block that belongs to row j. */
+/* Called for an output row j that is the first of a sweep or of a block: makes all sums to the end
+ * of the block that the sweep needs, then the sum from the start of the next block that belongs to
+ * row j. */
 static void begin_block(struct window_rows *state, const void *const *rows, int64_t offset,
                         int64_t j, int64_t n_out)
 {
@@ -214,9 +215,9 @@ static void begin_block(struct window_rows *state, const void *const *rows, int6
         state->kernels->add(state->sums, rows[j + k], n);
 }
 
-/* Writes output row j. Row i of the ring holds the sum of rows i to i + group - 1: output row 0
- * fills the ring, and every later one adds its newest sum. The window is every group-th of these
- * sums and the `rest` rows that fill no group. */
+/* Writes output row j. Row i of the ring has the sum of rows i to i + group - 1: output row 0 fills
+ * the ring, and each later one adds its newest sum. The window consists of every group-th of these
+ * sums and of `rest` single rows. */
 static void step_groups(struct window_rows *state, const void *const *rows, int64_t j, float *out)
 {
     const int64_t group = state->group, n_groups = state->window / group,
@@ -275,9 +276,9 @@ void ts_window_rows_step(struct window_rows *state, const void *const *rows, int
 
 /* ---- along a line ---------------------------------------------------------------------------- */
 
-/* Finds the cheapest factors of a window, by the samples read and what each pass costs beside them;
- * returns that cost. Wide windows have factors of 4 and 8 alone, so that at most 13 roundings
- * follow one another. */
+/* Finds the cheapest factors of a window, by the samples read and by what each pass takes besides,
+ * and returns that cost. Wide windows only have factors of 4 and 8, so that there are at most 13
+ * roundings in a row. */
 static int64_t cheapest(int64_t count, int8_t *factors, int *n_factors)
 {
     enum { PASS = 3, WIDE = 81, MOST = 8 };
@@ -334,7 +335,7 @@ void ts_window_line(enum window_total total, const struct window_line *plan, voi
  *
  * The result is the nearest integer to a sum over the number N of its samples. There is never a
  * tie, because N is odd: the quotient is at least 1/(2N) away from one. In double every sum of 8-
- * or 16-bit values is exact and the product errs by less than that; in float only where
+ * or 16-bit values is exact and the product errs by less than that; in float only if
  * ts_integer_means() allows it. */
 
 #define STORE(NAME, TYPE, SUM, REAL, ROUND)                                                        \
@@ -353,7 +354,7 @@ STORES(i8, int8_t)
 STORES(u16, uint16_t)
 STORES(i16, int16_t)
 
-/* For 32-bit values the quotient in double may be off by one, which the remainder shows. */
+/* For 32-bit values the quotient in double may be wrong by one, which the remainder shows. */
 #define STORE_WIDE(NAME, TYPE)                                                                     \
     TS_VECTORIZED static void store_##NAME(TYPE *restrict out, const int64_t *restrict sums,       \
                                            int64_t count, int64_t n)                               \
@@ -372,7 +373,7 @@ void ts_integer_means(enum ts_dtype dtype, enum window_total total, int64_t coun
                       const void *sums, void *out, int64_t n)
 {
     const double scale = 1.0 / (double)count;
-    /* Exact as a float, and two roundings of 2^-24 stay below 1/(2N). */
+    /* The sum is exact as a float, and two roundings of 2^-24 stay below 1/(2N). */
     const bool small = largest < 0x1p22;
 #define CASE(DTYPE, NAME)                                                                          \
     case TS_##DTYPE:                                                                               \

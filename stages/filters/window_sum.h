@@ -26,9 +26,9 @@
 
 #include "stages/engine/stage.h"
 
-enum { WINDOW_DIRECT_MAX = 9, WINDOW_TAPS_MAX = 5 }; /* rows; integers along a line */
+enum { WINDOW_DIRECT_MAX = 9, WINDOW_TAPS_MAX = 5 }; /* DIRECT: rows; TAPS: integers along a line */
 
-/* Values are of the image dtypes (as enum ts_dtype numbers them), or 64-bit sums of an earlier
+/* Values have one of the image dtypes (numbered as enum ts_dtype), or are 64-bit sums of an earlier
  * pass. */
 enum window_value {
     WINDOW_U8,
@@ -47,22 +47,22 @@ struct window_rows_kernels;
 struct window_rows {
     const struct window_rows_kernels *kernels;
     bool direct;
-    int64_t window, n; /* n samples a row */
-    double scale;      /* of floats; integer sums are not scaled */
+    int64_t window, n; /* n: samples of a row */
+    double scale;      /* for floats; integer sums are not scaled */
     void *sums;        /* running sums */
-    double *suffixes;  /* sums from each row of the present block to its end; floats only */
+    double *suffixes;  /* only for floats: sums from each row of the present block to its end */
     int64_t base;      /* output row that suffixes[0] belongs to */
-    int64_t group; /* rows of a group, floats only, whose sums stand in the place of suffixes; 0:
-                      blocks */
+    int64_t group; /* only for floats: rows of a group, whose sums then replace suffixes; 0: blocks
+                    * are used */
 };
 
-/* Returns the bytes of scratch of one window_rows that makes at most n_out rows in one sweep. */
+/* Returns the bytes of scratch of a window_rows that makes at most n_out rows in one sweep. */
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out);
 /* Begins sums down the rows. `scratch` has ts_window_rows_bytes() bytes and is 64-byte aligned. */
 void ts_window_rows_init(struct window_rows *state, enum window_value value,
                          enum window_total total, bool direct, int64_t window, int64_t n,
                          double scale, void *scratch);
-/* Writes output row j of a sweep of n_out rows (j = 0, 1, ... in turn) from rows[j] .. rows[j +
+/* Writes output row j of a sweep of n_out rows (j = 0, 1, ... in order) from rows[j] .. rows[j +
  * window - 1]. `first` is the index in the image of output row 0. */
 void ts_window_rows_step(struct window_rows *state, const void *const *rows, int64_t first,
                          int64_t j, int64_t n_out, void *out);
@@ -78,7 +78,7 @@ struct window_line ts_window_line_plan(int64_t window);
 /* Sets the `radius` samples on both sides of n totals by the border rule. */
 void ts_window_extend(enum window_total total, void *samples, int64_t n, int64_t radius,
                       enum ts_border border, double constant);
-/* Computes out[x], x < n, from line[0 .. n + window - 2], which is overwritten, as is `spare` of
+/* Computes out[x], x < n, from line[0 .. n + window - 2]. It overwrites the line, and `spare` of
  * the same length. */
 void ts_window_line(enum window_total total, const struct window_line *plan, void *line,
                     void *spare, int64_t n, void *out);
@@ -87,9 +87,10 @@ void ts_window_line(enum window_total total, const struct window_line *plan, voi
  *
  * This divides exact sums of integers to rounded means. */
 
-/* out[i] = sums[i] / count to the nearest integer, for i < n; count is odd. The sums have 32 or 64
- * bits as `total` says, always 64 for 32-bit values. `largest` is the largest magnitude that a sum
- * of 8- or 16-bit values may have. Nothing is done for floats. There are no errors. */
+/* Sets out[i] to sums[i] / count, rounded to the nearest integer, for i < n; count is odd. The sums
+ * have 32 or 64 bits as `total` says, always 64 for 32-bit values. `largest` is the largest
+ * magnitude that a sum of 8- or 16-bit values may have. It does nothing for floats, and cannot
+ * fail. */
 void ts_integer_means(enum ts_dtype dtype, enum window_total total, int64_t count, double largest,
                       const void *sums, void *out, int64_t n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This computes the angles of a scan's views, the rays of its detector pixels, runs of rays with
- * one major axis, and the place on the detector on which a point casts its shadow. beam.h has the
- * formulas; all numbers are double, because positions are differences of large numbers.
+ * the same major axis, and the place on the detector that the ray through a point meets. beam.h has
+ * the formulas. All numbers are double, because positions are differences of large numbers.
  */
 #include "stages/geometry/beam.h"
 
@@ -10,19 +10,20 @@
 
 /* ---- parallel beam -----------------------------------------------------------------------------
  *
- * A view of a parallel beam is straight lines in index space: the line equation of the header is
- * solved for the column where rows are the major axis, else for the row. All numbers are double. */
+ * The rays of a view are straight lines in index space: the line equation of the header is solved
+ * for the column if rows are the major axis, else for the row. */
 
 void ts_angle_cos_sin(double degree, double *cosine, double *sine)
 {
     const double turn = fmod(degree, 360), positive = turn < 0 ? turn + 360 : turn;
     const int quarter = (int)(positive / 90) % 4;
     const double rest = positive - 90 * floor(positive / 90), radian = M_PI / 180;
-    /* Both from an angle of at most 45 degrees, so that symmetric angles get the same digits. */
+    /* Both are computed from an angle of at most 45 degrees, so that symmetric angles get the same
+     * digits. */
     const double c = rest <= 45 ? cos(rest * radian) : sin((90 - rest) * radian);
     const double s = rest < 45 ? sin(rest * radian) : cos((90 - rest) * radian);
     const double cosines[] = {c, -s, -c, s}, sines[] = {s, c, -s, -c};
-    *cosine = cosines[quarter] + 0.0; /* no -0 */
+    *cosine = cosines[quarter] + 0.0; /* + 0.0 avoids -0 */
     *sine = sines[quarter] + 0.0;
 }
 
@@ -116,7 +117,7 @@ int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detec
         else
             runs[n_runs++] = (struct beam_run){.first = d, .end = d + 1, .along_rows = along_rows};
         if (scan->beam.kind == TS_BEAM_PARALLEL) {
-            runs[0].end = n; /* one direction for all */
+            runs[0].end = n; /* all rays have the same direction */
             break;
         }
     }

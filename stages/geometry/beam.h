@@ -65,15 +65,16 @@
 
 struct beam_geometry {
     int64_t n_rows, n_columns;
-    double row_spacing, column_spacing; /* mm between rows (y), between columns (x) */
+    double row_spacing, column_spacing; /* mm between rows (y); mm between columns (x) */
     int64_t n_detectors;
-    double detector_spacing, center; /* mm, index */
+    double detector_spacing, center; /* spacing in mm; index of the detector pixel at the rotation
+                                      * center */
 };
 
 struct beam_view {
-    bool along_rows; /* the major axis is rows: m is a row, i a column */
+    bool along_rows; /* true: the major axis is rows, m is a row and i a column */
     double base, per_major, per_detector;
-    double length_mm; /* of the ray between two major lines */
+    double length_mm; /* length of the ray between two major lines */
 };
 
 /* Computes cosine and sine of an angle in degrees. They are exact at multiples of 90, and of equal
@@ -82,10 +83,10 @@ void ts_angle_cos_sin(double degree, double *cosine, double *sine);
 /* Returns the view at this angle. */
 struct beam_view ts_beam_view(const struct beam_geometry *geometry, double degree);
 
-/* Detector pixel d of every view: its ray's angle from the central ray, and its s. */
+/* Detector pixel d of every view: the angle gamma of its ray from the central ray, and its s. */
 struct beam_detector {
     double cosine, sine; /* of gamma */
-    double distance_mm;  /* s */
+    double distance_mm;  /* s in mm */
 };
 
 struct beam_angle {
@@ -96,19 +97,19 @@ struct beam_scan {
     struct beam_geometry grid;
     struct ts_beam beam;
     int64_t n_views;
-    const double *angles; /* degree; NULL: start + v * arc / n_views */
+    const double *angles; /* angles in degrees; NULL: view v is at start + v * arc / n_views */
     double start, arc;
 };
 
 /* One ray's crossings in Joseph's model: it crosses line m of the major axis at i + w = base + m *
  * per_major. */
 struct beam_ray {
-    bool along_rows; /* the major axis is rows: m is a row, i a column */
+    bool along_rows; /* true: the major axis is rows, m is a row and i a column */
     double base, per_major;
-    double length_mm; /* of the ray between two major lines */
+    double length_mm; /* length of the ray between two major lines */
 };
 
-/* Detector pixels [first, end) of a view whose rays have one major axis; a view has at most
+/* Detector pixels [first, end) of a view whose rays have the same major axis; a view has at most
  * BEAM_RUNS such runs. */
 struct beam_run {
     int32_t first, end;
@@ -125,14 +126,14 @@ double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view);
  * gives them. */
 struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view);
 struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t detector);
-/* Returns the distance in mm from the rotation axis that the source must keep, so that it never
- * stands among the pixels. */
+/* Returns the distance in mm that the source must keep from the rotation axis, so that it is never
+ * among the pixels. */
 double ts_beam_least_source_axis(const struct beam_geometry *grid);
-/* Writes the runs of one view and returns how many; detectors[] are those of the scan. */
+/* Writes the runs of one view and returns how many there are; detectors[] are those of the scan. */
 int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors,
                  struct beam_angle angle, struct beam_run runs[BEAM_RUNS]);
-/* Returns the detector index, with its fraction, where the ray through the point (x, y), in mm,
- * meets the detector. The point must lie ahead of the source. */
+/* Returns the detector index, with its fraction, at which the ray through the point (x, y), in mm,
+ * meets the detector. The point must be in front of the source. */
 double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, double x, double y);
 
 #ifdef __CUDACC__
@@ -166,8 +167,8 @@ BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid,
     return ray;
 }
 
-/* Returns the ray with the axis as major axis of which it crosses more lines. Where both are as
- * good that is rows, so that rounding does not decide. */
+/* Returns the ray with that axis as major axis of which it crosses more lines. If both cross
+ * equally many, rows are taken, so that rounding does not decide. */
 BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct beam_angle angle,
                                         struct beam_detector detector)
 {
@@ -180,9 +181,9 @@ BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct
 
 /* ---- back view ---------------------------------------------------------------------------------
  *
- * This describes parallel-beam backprojection as sums over the detector pixels around the place
- * where an image pixel lies in a view. The ray through the center of pixel (row, column) meets the
- * detector at index
+ * This describes parallel-beam backprojection as sums over the detector pixels around the place of
+ * an image pixel in a view. The ray through the center of pixel (row, column) meets the detector at
+ * index
  *
  *     t = base + row * per_row + column * per_column
  *
@@ -193,7 +194,7 @@ BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct
  *
  * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model
  * the width is the distance of neighboring rays in pixels along the minor axis and the scale is
- * a ray's length between two lines, which gives the exact adjoint of the projection above. */
+ * a ray's length between two lines, which gives the exact adjoint of the projection above.  */
 
 enum back_model { BACK_JOSEPH, BACK_LINEAR };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The views of a fan are sorted on the circle. Where no gap is much wider than the others they
- * cover a whole turn, and each counts by half the distance of its neighbors; otherwise they are a
+ * The views of a fan are sorted on the circle. If no gap is much wider than the others they cover a
+ * whole turn, and each gets half the distance between its neighbors as weight; otherwise they are a
  * short scan, whose rays are shared by Parker's weights. All numbers are double.
  */
 #include "stages/geometry/fan_view.h"
@@ -10,9 +10,10 @@
 
 #include "core/search.h"
 
-/* Neighboring views of a whole turn may stand so many times further apart than on the average. */
+/* Neighboring views of a whole turn may be this many times further apart than the average. */
 static const double widest_gap = 4;
-/* Angles that are closer than this are one: angles are often written with a few digits. */
+/* Angles that are closer than this (degrees) count as one: angles are often written with few
+ * digits. */
 static const double same_angle = 1e-6;
 
 static double on_circle(double degree)
@@ -21,7 +22,7 @@ static double on_circle(double degree)
     return positive < 360 - same_angle / 2 ? positive : 0;
 }
 
-/* Writes the angles on the circle, rising, each once; returns how many there are. */
+/* Writes the angles on the circle, rising, each once, and returns how many there are. */
 static int64_t sort_angles(const struct beam_scan *scan, double *sorted)
 {
     int64_t n = 0;
@@ -54,7 +55,7 @@ static int64_t view_at(const struct beam_scan *scan, double degree)
 struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted)
 {
     const int64_t n = sort_angles(scan, sorted);
-    int64_t after = 0; /* the gap lies before this one */
+    int64_t after = 0; /* the gap is before this view */
     struct fan_range range = {.gap = sorted[0] + 360 - sorted[n - 1],
                               .needed = 180 + 2 * half_fan(scan)};
     for (int64_t i = 1; i < n; i++)
@@ -71,8 +72,8 @@ struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted)
     return range;
 }
 
-/* Half the distance of an angle's neighbors on the circle, in degrees; a short scan ends at its
- * first and last. */
+/* Returns half the distance between an angle's neighbors on the circle, in degrees; a short scan
+ * ends at its first and last angle. */
 static double share_of(double degree, const double *sorted, int64_t n,
                        const struct fan_range *range)
 {
@@ -99,8 +100,8 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range,
                                      .scale = share_of(degree, sorted, n, range) * radian *
                                               (range->whole ? 0.5 : 1)};
     }
-    /* Views at one angle divide its part. Few scans have any, so that a search among all views will
-     * do. */
+    /* Views with the same angle divide its share. Few scans have any, so searching all views is
+     * fast enough. */
     for (int64_t v = 0; n < scan->n_views && v < scan->n_views; v++) {
         const double degree = on_circle(ts_beam_scan_angle(scan, v));
         int64_t same = 0;
@@ -111,8 +112,8 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range,
 }
 
 /* Returns the weight of the ray at gamma in the view that lies beta after the first. All angles are
- * in radian; delta is half of what the scan covers beyond pi. The same ray comes again, from its
- * other end, in the view beta + 2 gamma + pi. */
+ * in radian; delta is half of the angle that the scan covers beyond pi. The same ray is measured
+ * again, in the opposite direction, in the view beta + 2 gamma + pi. */
 static double parker(double beta, double gamma, double delta)
 {
     const double in = 2 * (delta - gamma), out = M_PI - 2 * gamma, end = M_PI + 2 * delta;

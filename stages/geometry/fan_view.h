@@ -26,35 +26,35 @@
 
 struct fan_view {
     double cosine, sine; /* of theta */
-    double scale;        /* radian: the view's part of the integral */
+    double scale;        /* the view's part of the integral, in radian */
 };
 
-/* The slice's grid and the beam, from which places of pixels are worked out. */
+/* The slice's grid and the beam, from which places of pixels are computed. */
 struct fan_grid {
-    double center_row, center_column; /* of the rotation axis */
-    double dy, dx;                    /* mm from row to row, and from column to column */
+    double center_row, center_column; /* row and column of the rotation axis */
+    double dy, dx;                    /* mm from row to row; mm from column to column */
     double source_axis_mm;
-    double center,
-        per_slope; /* index of the central ray; detector pixels for a slope, or radian, of 1 */
+    double center, per_slope; /* center: index of the central ray; per_slope: detector pixels for a
+                               * slope, or radian, of 1 */
     bool arc;
 };
 
-/* The detector index where a pixel lies in a view, and its weight. A CUDA device computes the same
+/* The detector index of a pixel's place in a view, and its weight. A CUDA device computes the same
  * numbers. */
 struct fan_place {
     double at, weight;
 };
 
-/* The views of a scan lie on this arc or circle. */
+/* The arc or circle that contains the views of a scan. */
 struct fan_range {
-    bool whole;            /* a whole turn */
-    double first, degrees; /* else from here on, over so many degrees */
-    double needed;         /* degrees of a scan that sees every ray */
+    bool whole;            /* true: a whole turn */
+    double first, degrees; /* else the arc's first angle and its length, in degrees */
+    double needed;         /* degrees of a scan that measures every ray */
     int64_t before, after; /* the views beside the largest gap */
-    double gap;            /* degrees */
+    double gap;            /* the largest gap in degrees */
 };
 
-/* Finds how the views lie. `sorted` is scratch for n_views numbers. */
+/* Finds the range of the views. `sorted` is scratch for n_views numbers. */
 struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted);
 /* Writes the views. `sorted` is scratch for n_views numbers. */
 void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range,

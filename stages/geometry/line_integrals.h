@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stages whose input is line integrals put these hints into their tables: each states how line
- * integrals are made from what a scan may hold instead.
+ * Hints for the tables of stages whose input is line integrals: each says how to make line
+ * integrals from what a scan may have instead.
  */
 #ifndef STAGES_GEOMETRY_LINE_INTEGRALS_H
 #define STAGES_GEOMETRY_LINE_INTEGRALS_H

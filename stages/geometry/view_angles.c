@@ -2,11 +2,12 @@
  *
  * Views are sorted by their direction, the angle modulo 180 degrees, because rays of opposite views
  * are the same in a parallel beam. Half the distance between a direction's neighbors is the weight
- * of the midpoint rule, so that half a turn and a whole one, evenly spaced or not, integrate alike.
+ * of the midpoint rule, so that half a turn and a whole turn, evenly spaced or not, give the same
+ * integral.
  *
  * Angles in radians that are mistaken for degrees lie within some 3 to 7 degrees, and so leave a
- * gap of nearly the whole half turn: both signs together are refused. Less than that may be a part
- * of a turn in radians, or turns.
+ * gap of nearly the whole half turn: both signs together are refused. Smaller ranges may be a part
+ * of a turn in radians, or be in turns.
  */
 #include "stages/geometry/view_angles.h"
 
@@ -15,23 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Neighboring views may stand so many times further apart than on the average. */
+/* Neighboring views may be this many times further apart than the average. */
 static const double widest_gap = 4;
-/* Views that repeat each other's directions are refused if a gap is wider than one that 90 views
- * may have; else a scan of several turns is warned of. So is one of up to so many turns with a step
- * that is the gap: a range with a digit too many is more, 5 turns where it was half a one. */
+/* Views that repeat each other's directions are refused if a gap is wider than widest_repeated
+ * degrees allows for 90 views; else several turns cause a warning. So does a scan of up to
+ * most_turns turns whose step is the gap; more turns than that mean a range with a digit too many,
+ * such as 5 turns for half a turn. */
 static const double widest_repeated = 8, most_turns = 4.5;
-/* So many views within so few degrees are more likely in radians or turns. */
+/* Many views within this many degrees are more likely in radians or turns. */
 static const double narrow_range = 7;
 enum { NARROW_VIEWS = 10 };
-/* Directions that are closer than this are one: angles are often written with a few digits. */
+/* Directions that are closer than this (degrees) count as one: angles are often written with few
+ * digits. */
 static const double same_direction = 1e-6;
-/* Views that were recorded modulo 360 are placed anew if that makes their arc this much shorter, in
+/* Views that were recorded modulo 360 are renumbered if that makes their arc shorter by this many
  * degrees. */
 static const double shorter_arc = 5;
-/* Turns of a scan miss each other's directions by a little. Views nearer than this part of the mean
- * distance, the largest left out, count as one direction where gaps are judged; and gaps of several
- * turns may be larger by it. */
+/* The directions of several turns differ a little. If gaps are judged, views that are closer than
+ * this fraction of the mean distance (without the largest) count as one direction, and gaps of
+ * several turns may be larger by it. */
 static const double near_part = 0.25;
 
 /* ---- order and weights ----------------------------------------------------------------------- */
@@ -114,7 +117,7 @@ static void sort_by_direction(const struct ts_axis *axis, struct view_place *pla
     ts_view_places_sort(places, axis->n);
 }
 
-/* Returns the end of the group of views in one direction that starts at places[i]. */
+/* Returns the end of the group of views in one direction, which starts at places[i]. */
 static int64_t group_end(const struct view_place *places, int64_t i, int64_t n)
 {
     const double first = places[i].degrees;
@@ -158,7 +161,7 @@ enum ts_status ts_views_need_angles(const struct stage_context *context)
 }
 
 /* The range of the angles; the largest distance of neighboring directions, with the views on both
- * sides of it; and the distance that a gap may have. All in degrees. */
+ * sides of it; and the largest distance that is allowed. All are in degrees. */
 struct angles {
     double low, high;
     double gap, usual;
@@ -206,7 +209,7 @@ static enum ts_status find_angles(const struct stage_context *context, struct an
     return TS_OK;
 }
 
-/* 9 views over half a turn, its end left out, cover 8 / 9 of it. */
+/* For example, 9 views over half a turn without its end cover 8 / 9 of it. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n)
 {
     return n > 8 && high - low > 0.88 * M_PI && high - low < 2.1 * M_PI;
@@ -260,8 +263,8 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
                         are_narrow(angles, axis->n) ? UNIT_HINT "; where they are degrees, " : "");
 }
 
-/* Warns of a range of the angles that is legal where a stage has no weights for them. Returns false
- * where it is not. */
+/* Warns of a range of angles that is legal if a stage has no weights for them. Returns false if it
+ * is not legal. */
 static bool warn_of_range(const struct stage_context *context, const struct angles *angles)
 {
     const struct ts_axis *axis = &context->in.axes[1];
@@ -271,7 +274,7 @@ static bool warn_of_range(const struct stage_context *context, const struct angl
                                    .stage = context->stage->name};
     if (angles->gap <= angles->usual)
         return false;
-    if (context->set->resolved) /* told already */
+    if (context->set->resolved) /* it has been reported already */
         return true;
     if (narrow) {
         ts_diag_warning(
@@ -296,9 +299,9 @@ static bool turn_steadily(const struct angles *angles, int64_t n)
     return range < most_turns * 360 && fabs(step - angles->gap) < near_part * angles->gap;
 }
 
-/* Looks at views that repeat a few directions, so that as many views in as many directions would
- * leave no such gap. A gap among those few is another matter. Where a stage has no `gaps: accept`,
- * this is a warning. */
+/* Checks for views that repeat a few directions, so that the same number of views in different
+ * directions would leave no such gap. A gap among those few directions is not checked here. For a
+ * stage without `gaps: accept`, this is a warning. */
 static enum ts_status check_repeated(const struct stage_context *context,
                                      const struct angles *angles)
 {
@@ -318,7 +321,7 @@ static enum ts_status check_repeated(const struct stage_context *context,
         return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; "
                                            "where these are right, gaps: accept takes them");
     }
-    if (context->set->resolved) /* told already */
+    if (context->set->resolved) /* it has been reported already */
         return TS_OK;
     ts_diag_warning(context->diag, &site, message, n, directions, angles->gap, usual);
     ts_diag_hint(

@@ -18,20 +18,20 @@ static inline double ts_view_degree(const struct ts_axis *axis, int64_t v)
 
 /* ---- order and weights ----------------------------------------------------------------------- */
 
-/* A view of the scan and where it stands on a circle, in degrees from a place that the caller
+/* A view of the scan and its place on a circle, in degrees from an origin that the caller
  * chooses. */
 struct view_place {
     double degrees;
     int64_t view;
 };
 
-/* Sorts by rising place, and views at one place by rising index. */
+/* Sorts by rising place, and views at the same place by rising index. */
 void ts_view_places_sort(struct view_place *places, int64_t n);
-/* Returns how many of n sorted places lie at `degrees` or before. */
+/* Returns how many of n sorted places are at most `degrees`. */
 int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double degrees);
 
-/* The shortest arc that holds all views, up to a turn, in degrees: 350 to 359 and 0 to 169 are half
- * a turn from 350 on. More than a turn stays as it is recorded. */
+/* The shortest arc that contains all views, up to a turn, in degrees: for example, 350 to 359 and 0
+ * to 169 are half a turn that starts at 350. More than a turn stays as it is recorded. */
 struct view_arc {
     double first, length;
     bool wraps;
@@ -41,32 +41,32 @@ struct view_arc ts_view_arc(const struct ts_axis *axis);
 double ts_view_past(const struct view_arc *arc, const struct ts_axis *axis, int64_t v);
 
 /* Writes the share of each view in an integral over angles, in radian: half the distance between
- * its two neighbors on the circle modulo 180 degrees. Views in one direction divide theirs. All
- * shares sum up to pi. `weights` and `scratch` hold axis->n elements. */
+ * its two neighbors on the circle modulo 180 degrees. Views with the same direction divide its
+ * share. All shares sum up to pi. `weights` and `scratch` have axis->n elements. */
 void ts_view_weights(const struct ts_axis *axis, double *weights, struct view_place *scratch);
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
-/* Refuses (angles-missing) a sinogram whose views have no angles in degrees: frames are numbered
- * where nothing gives their angles, and those numbers are no degrees. */
+/* Refuses (angles-missing) a sinogram whose views have no angles in degrees. If a file gives no
+ * angles, frames are numbered, and those numbers are not degrees. */
 enum ts_status ts_views_need_angles(const struct stage_context *context);
-/* Refuses a parallel beam whose neighboring views stand more than 4 times their mean angle apart
+/* Refuses a parallel beam whose neighboring views are more than 4 times their mean angle apart
  * (angles-missing, or angles-in-radians), and many views in few directions (views-repeated). For a
  * stage with the parameter `gaps`. */
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
-/* Refuses views that all look in one direction, modulo 180 degrees or, in a fan, 360
- * (one-direction). A single view is refused too, unless `one_will_do`. */
+/* Refuses views that all have one direction, modulo 180 degrees or, for a fan, 360 (one-direction).
+ * A single view is refused, too, unless `one_will_do`. */
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context,
                                                bool one_will_do);
-/* Returns true where n angles from `low` to `high` look like half a turn or a turn in radians,
- * called degrees. */
+/* Returns true if n angles from `low` to `high` degrees look like half a turn or a turn in
+ * radians. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n);
 /* Refuses angles that look like half a turn or a turn in radians (angles-in-radians), warns of a
  * narrow range that may be radians or turns (angles-narrow) and of a part of the half turn without
  * views (angles-limited), and refuses or warns of many views in few directions (views-repeated).
  * For a stage that takes any part of the half turn. */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
-/* Returns how many directions there are modulo 180 degrees. `scratch` holds axis->n elements. */
+/* Returns the number of directions modulo 180 degrees. `scratch` has axis->n elements. */
 int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratch);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Means of the rows of a scan over blocks: a 64th of the detector pixels and a 16th of the views.
- * Noise plays no part in them, and an object that the detector cuts off in only some directions is
+ * Means of the rows of a scan over blocks of a 64th of the detector pixels and a 16th of the views.
+ * Noise hardly changes them, and an object that the detector cuts off in only some directions is
  * still seen at an end of the rows.
  */
 #ifndef STAGES_GEOMETRY_VIEW_BLOCKS_H
@@ -14,7 +14,8 @@
 
 struct view_blocks {
     const float *p;                    /* (view, detector) */
-    int64_t n_views, n, strip, groups; /* strip: detector pixels of a block; groups: of views */
+    int64_t n_views, n, strip, groups; /* strip: detector pixels of a block; groups: number of
+                                        * groups of views */
 };
 
 /* Fewer groups are made if a block would have less than `least_values` values. */
@@ -24,15 +25,15 @@ double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64
 /* Finds the least and the largest of these means over all groups. */
 void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least,
                           double *most);
-/* The parts of the object that the first and the last end of the rows see, as shares of the most
- * that is seen anywhere: from 0 (air) to 1. Line integrals and transmissions are compared with
- * those of air; for counts and intensities, whose value in air is not known, it is how much they
- * change from view to view. */
+/* How much of the object the first and the last end of the rows see, as fractions of the most that
+ * any block sees: from 0 (air) to 1. Line integrals and transmissions are compared with those of
+ * air. For counts and intensities, whose value in air is not known, it is their change from view to
+ * view. */
 struct view_ends {
     double first, last;
 };
-/* Returns whether the object goes on beyond an end that sees this share of the most that any block
- * sees: a tenth. */
+/* Returns true if the object continues beyond an end that sees this fraction of the most that any
+ * block sees: from a tenth on. */
 bool ts_view_end_is_cut_off(double share);
 
 #endif

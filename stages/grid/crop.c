@@ -73,12 +73,11 @@ static double position_of(const struct ts_axis *axis, int d, int64_t i)
     return d == 1 ? 0 - ts_axis_position(axis, i) : ts_axis_position(axis, i);
 }
 
-/* Finds the indices [*first, *end) of an axis that a range keeps; none where *first >= *end. */
+/* Finds the indices [*first, *end) of an axis that a range keeps; none if *first >= *end. */
 static void find_range(const struct crop_params *params, const struct ts_axis *axis, int d,
                        int64_t *first, int64_t *end)
 {
-    /* A center that lies on an end of the range is within, whatever the rounding of its
-     * position. */
+    /* A center at an end of the range is inside, whatever the rounding of its position. */
     const double slack = 1e-6 * ts_axis_spacing(axis);
     const struct ts_numbers *range = range_of(params, d);
     *first = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * crop keeps a box of a volume, given by indices or by positions in mm along its axes, or found as
- * the smallest box of a region, and drops the rest. The origin and the positions along the axes
- * follow, so that every pixel that is kept stays where it was in the patient. The parameters stand
+ * the smallest box of a region, and drops the rest. Origin and positions along the axes are
+ * adjusted, so that every pixel that is kept stays where it was in the patient. The parameters are
  * here because the CPU code and cuda/grid/crop.cu both read them.
  */
 #ifndef STAGES_GRID_CROP_H

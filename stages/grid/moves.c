@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values are copied by their size, so that three functions serve every dtype. Where the input's
- * rows become the output's rows, rows are copied or reversed. Where they become columns, the other
- * axis is the one with neighbors next to each other in memory; squares of TILE x TILE pixels of
- * both axes then keep what is read and written in the cache.
+ * Values are copied by their size, so that three functions serve every dtype. If the input's rows
+ * become the output's rows, rows are copied or reversed. If they become columns, neighbors in
+ * memory are along a different axis of the output; squares of TILE x TILE pixels of both axes then
+ * keep what is read and written in the cache.
  */
 #include "stages/grid/moves.h"
 
@@ -121,8 +121,8 @@ void ts_moves_copy(const struct moves *moves, const struct ts_image *in, struct 
     const struct moved_slab slab = ts_moves_slab(moves, in, out);
     const size_t element = ts_dtype_bytes(in->dtype);
     const int64_t nx = slab.n[2], strides[2] = {slab.n[1] * nx, nx};
-    /* Rows go one after the other; else a tile has rows of the axis that is contiguous in the
-     * input. */
+    /* Rows are copied one after the other; else a tile has rows along the axis that is contiguous
+     * in the input. */
     const bool rows = moves->from[2] == 2;
     const int near = moves->from[0] == 2 ? 0 : 1, far = 1 - near;
     const int64_t wide = rows ? nx : TILE, high = rows ? 1 : TILE;

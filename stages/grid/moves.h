@@ -3,7 +3,7 @@
  * A move takes every pixel of its output from one pixel of its input: each axis of the output runs
  * along an axis of the input, forwards or backwards, from a given start. crop and reorient are such
  * moves. The functions here describe the output with its geometry and copy the values, so that a
- * stage only states the move. The CUDA code is cuda/grid/moves.cuh.
+ * stage only needs to describe the move. The CUDA code is cuda/grid/moves.cuh.
  */
 #ifndef STAGES_GRID_MOVES_H
 #define STAGES_GRID_MOVES_H
@@ -12,7 +12,7 @@
 
 /* Index i of output axis d (0: z, 1: y, 2: x) is index start[d] + sign[d] * i of input axis
  * from[d]. `from` is a permutation of 0, 1, 2, n[d] is the length of the output axis, and every
- * index lies within the input. */
+ * index is within the input. */
 struct moves {
     int from[3], sign[3]; /* sign: 1 or -1 */
     int64_t start[3], n[3];

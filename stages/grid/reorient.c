@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reorient: each axis of the patient (right to left, front to back, feet to head) is given the
- * input axis that runs along it best: of the six assignments the one with the largest sum of
- * |cosines|, the first of them where several are equal. The letters then say in which order these
- * input axes become x, y and z, and which of them are reversed. So an oblique volume stays oblique,
- * and its axes are those nearest to the letters, as in nibabel (Brett et al., aff2axcodes and
- * io_orientation).
+ * reorient: each axis of the patient (right to left, front to back, feet to head) gets the input
+ * axis that is closest to it: of the six assignments, the first one with the largest sum of
+ * |cosines|. The letters then say in which order these input axes become x, y and z, and which of
+ * them are reversed. So an oblique volume stays oblique, and its axes are those nearest to the
+ * letters, as in nibabel (Brett et al., aff2axcodes and io_orientation).
  */
 #include "stages/grid/reorient.h"
 
@@ -80,7 +79,7 @@ struct moves ts_reorient_moves(const struct stage_context *context)
     return moves;
 }
 
-/* Returns how far the last slice lies beside the normal of the first one, in mm. */
+/* Returns how far the last slice is from the normal through the first one, in mm. */
 static double shear_mm(const struct ts_image *in)
 {
     const double *step = in->step_z_mm, *normal = in->direction + 6;
@@ -121,7 +120,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return ts_diag_hint(context->diag,
                             "`unshear` before it; orders of axes that keep the slices need none");
     }
-    /* A hundredth of a pixel is less than positions in files are rounded by. */
+    /* A hundredth of a pixel is less than the rounding of positions in files. */
     if (moves.from[0] != 0 && shear_mm(in) > 0.01 * fmin(in->axes[1].spacing, in->axes[2].spacing))
         ts_diag_warning(context->diag, &site,
                         "its slices lean %.2g degrees and count as upright: '%s' makes other "

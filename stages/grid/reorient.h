@@ -2,7 +2,7 @@
  *
  * reorient exchanges and reverses the axes of a volume, so that x, y and z rise to the sides of the
  * patient that three letters name. No value changes, and every pixel keeps its position in the
- * patient. The parameters stand here because the CPU code and cuda/grid/reorient.cu both read them.
+ * patient. The parameters are here because the CPU code and cuda/grid/reorient.cu both read them.
  */
 #ifndef STAGES_GRID_REORIENT_H
 #define STAGES_GRID_REORIENT_H

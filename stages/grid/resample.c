@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample: the output's voxels are placed in the input, and stages/grid/samples.h makes their
- * values. With `spacing` and `shape` both grids have the same middle and the same directions. n
- * samples of size s become N = round(n s / S) of size S, or with `shape` N of size n s / N, which
- * fill the same field. With `like` the patient's coordinates join the grids: i_in = M_in^-1 (o_out
- * + M_out i_out - o_in), where the columns of M are the steps along x, y and z. The step of z need
- * not be at a right angle to the others, so askew slices are placed as they lie.
+ * resample: this file computes where the output's voxels are in the input, and
+ * stages/grid/samples.h makes their values. With `spacing` and `shape` both grids have the same
+ * middle and the same directions. With `spacing` S, n samples of size s become N = round(n s / S)
+ * samples; with `shape` N their size is n s / N, so that they fill the same field. With `like` the
+ * patient's coordinates connect the grids: i_in = M_in^-1 (o_out + M_out i_out - o_in), where the
+ * columns of M are the steps along x, y and z. The step of z need not be at a right angle to the
+ * others, so slices of a tilted gantry are placed correctly.
  */
 #include "stages/grid/resample.h"
 
@@ -35,7 +36,7 @@ STAGE_PARAMS_OF(resample_params)
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
-/* Returns the number of a list for input axis d (0: z), or 0 where the list leaves the axis as it
+/* Returns the number in a list for input axis d (0: z), or 0 if the list leaves the axis as it
  * is. */
 static double number_for(const struct ts_numbers *numbers, int d)
 {
@@ -43,7 +44,7 @@ static double number_for(const struct ts_numbers *numbers, int d)
     return place < numbers->columns ? numbers->values[place] : 0;
 }
 
-/* Places n_out voxels of `step` samples along axis d, about the same middle. */
+/* Places n_out voxels of `step` samples along axis d, around the same middle. */
 static void place_axis(struct sampling *sampling, int d, int64_t n_out, double step)
 {
     sampling->n_out[d] = n_out;
@@ -70,7 +71,7 @@ static void place_same_field(const struct stage_context *context, struct samplin
 }
 
 /* Fills steps[d] with the vector from a voxel to the next along axis d (0: z), and origin with the
- * place of voxel 0: in the patient, or along the axes where the image does not know the patient. */
+ * place of voxel 0: in the patient, or along the axes if the image does not know the patient. */
 static void vectors_of(const struct ts_image *image, double steps[3][3], double origin[3])
 {
     memset(steps, 0, 9 * sizeof(double));
@@ -87,8 +88,8 @@ static void vectors_of(const struct ts_image *image, double steps[3][3], double 
         memcpy(steps[0], step, 3 * sizeof(double));
 }
 
-/* An index that is off by less than this over the whole grid is taken for rounding: the grids are
- * then aligned. */
+/* Removes rounding: a slope that differs from `nearest` by less than this over the whole grid
+ * becomes `nearest`, so that grids are aligned. */
 static double cleaned(double slope, double nearest, int64_t n)
 {
     return fabs(slope - nearest) * (double)n < 0.1 * TAPS_SLACK ? nearest : slope;
@@ -147,7 +148,7 @@ static bool is_in_mm(const struct ts_axis *axis)
     return axis->unit && !strcmp(axis->unit, "mm") && axis->spacing > 0;
 }
 
-/* An axis with uneven positions, or without a spacing, can only stay as it is. */
+/* An axis with uneven positions or without a spacing cannot be resampled. */
 static enum ts_status check_axes(const struct stage_context *context,
                                  const struct resample_params *params)
 {
@@ -212,7 +213,8 @@ static enum ts_status check_like(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Refuses a grid that lies beyond a face of the image: all of the output would be `outside`. */
+/* Refuses a grid that is completely beyond a face of the image: all of the output would be
+ * `outside`. */
 static enum ts_status check_meets(const struct stage_context *context)
 {
     const struct sampling sampling = ts_resample_sampling(context);
@@ -293,8 +295,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* Returns the input slices that output slices [first, end) take part of; one where they take
- * none. */
+/* Returns the input slices that output slices [first, end) use; one slice if they use none. */
 static struct stage_slices sampling_reads(const struct sampling *sampling, int64_t first,
                                           int64_t end)
 {

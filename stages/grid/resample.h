@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample gives a volume other voxels: of a stated spacing, in a stated number, or on the grid of
- * another image. The parameters stand here because the CPU code and cuda/grid/resample.cu both read
+ * resample gives a volume new voxels: with a given spacing, in a given number, or on the grid of
+ * another image. The parameters are here because the CPU code and cuda/grid/resample.cu both read
  * them.
  */
 #ifndef STAGES_GRID_RESAMPLE_H
@@ -16,7 +16,7 @@ struct resample_params {
     double outside;
 };
 
-/* Returns where the output's voxels lie in the input, from resolved parameters. */
+/* Returns where the output's voxels are in the input, from resolved parameters. */
 struct sampling ts_resample_sampling(const struct stage_context *context);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * On an aligned grid a row of the output is made of rows of the input that are added along z, then
- * along y, and then along x, where each output pixel gathers its taps. Rows that were added along z
- * are kept in a small ring, since the next output row needs most of them again. On other grids
- * every voxel finds its own taps. Nearest samples are copied by their size, so that they keep their
- * bits.
+ * On an aligned grid rows of the input are added along z, then along y, and then each output pixel
+ * adds its taps along x. Rows that were added along z are kept in a small ring, since the next
+ * output row needs most of them again. On other grids every voxel finds its own taps. Nearest
+ * samples are copied by their size, so that they keep their bits.
  */
 #include "stages/grid/samples.h"
 
@@ -21,7 +20,7 @@
 struct sampled {
     const struct sampling *sampling;
     const struct ts_image *in, *out;
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
     int taps;
 };
 
@@ -45,7 +44,7 @@ struct sampled_line {
     double from[3], step[3];
 };
 
-/* The bits of 64 rows fill whole words, so that no two threads write to one. */
+/* The bits of 64 rows fill whole words, so that no two threads write to the same word. */
 enum { RING_ROWS = 8, BLOCK_ROWS = 32, MASKED_ROWS = 64, WORD = 64 };
 
 const struct choice ts_interpolation_choices[] = {
@@ -74,30 +73,31 @@ bool ts_sampling_is_aligned(const struct sampling *sampling)
     return m[0][1] == 0 && m[0][2] == 0 && m[1][2] == 0 && m[2][1] == 0;
 }
 
-/* A thread has the taps of the columns of a slice, apart so that loops over x are vectors, and
- * rows. */
+/* What a thread keeps: the taps of the columns of a slice, in arrays so that loops over x are
+ * vectors, and rows. */
 struct columns {
-    int64_t first, end; /* columns [first, end) lie inside */
-    bool copied;        /* each is one sample of weight 1, next to each other */
+    int64_t first, end; /* columns [first, end) are inside */
+    bool copied;        /* true if each column is one sample of weight 1, and all are next to each
+                         * other */
     int32_t *index;     /* tap k of column x is at k * n_out[2] + x */
     float *weight;
-    int32_t *nearest; /* of a masked image: the sample nearest to each column */
+    int32_t *nearest; /* for a masked image: the sample nearest to each column */
 };
 struct ring {
-    int64_t held[RING_ROWS]; /* the input row in each place; -1: none */
+    int64_t held[RING_ROWS]; /* the input row in each place of the ring; -1: none */
     float *rows[RING_ROWS];
 };
 struct part {
     struct columns columns;
     struct ring ring;
-    float *row, *line; /* a row along y; a row of the output */
+    float *row, *line; /* a row that was added along y; a row of the output */
     uint64_t *joined;  /* bits of a row of the input */
     int64_t slice;     /* the slice that the ring and the columns belong to */
     struct taps z;
     bool z_inside;
 };
 
-/* Lays the memory of a thread out; returns its bytes. With `memory` NULL it only counts. */
+/* Lays out the memory of a thread, and returns its bytes. With `memory` NULL it only counts. */
 static size_t lay_out(const struct sampling *sampling, char *memory, struct part *part)
 {
     const int64_t nx = sampling->n_out[2], taps = TAPS_MOST * nx;
@@ -133,10 +133,10 @@ size_t ts_sampling_scratch(const struct sampling *sampling, int threads)
 
 #include "stages/grid/samples_loops.inc"
 
-/* Rows of a grid that is not aligned with the input, where every voxel finds its own taps. Most
- * voxels have all of them inside of the input: these are read from one place in memory at fixed
- * distances, by a loop for each dtype. Voxels at the edges, where samples are repeated, look up
- * each tap, and so do voxels whose sum is not finite, since a sample of weight 0 plays no part. */
+/* Rows of a grid that is not aligned with the input: every voxel finds its own taps. For most
+ * voxels all taps are inside of the input; these are at fixed distances in memory, and a loop for
+ * each dtype reads them. Voxels at the edges, where samples are repeated, look up each tap. So do
+ * voxels whose sum is not finite, since a sample of weight 0 must not count. */
 
 /* Sums the taps of a voxel one by one, leaving out those of weight 0. */
 static float sum_of_each(const struct sampled *of, const struct taps taps[3])
@@ -169,8 +169,7 @@ static float edge_value(const struct sampled *of, const struct sampled_line *lin
     return sum_of_each(of, taps);
 }
 
-/* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, a constant where this is
- * called. */
+/* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, and constant in each call. */
 #define FREE_ROW(suffix, type)                                                                     \
     static inline void free_row_##suffix(const struct sampled *of,                                 \
                                          const struct sampled_line *line, int n, int64_t first,    \
@@ -244,8 +243,8 @@ static bool is_inside(const struct sampled *of, const struct sampled_line *line,
     return inside;
 }
 
-/* Returns the positions of row y of output slice z, of which voxels [*first, *end) lie inside. The
- * voxels inside follow one another, because the row is straight and the input convex. */
+/* Returns the positions of row y of output slice z, and finds its voxels [*first, *end) that are
+ * inside. These follow one another, because the row is straight and the input convex. */
 static struct sampled_line sampled_place(const struct sampled *of, int64_t z, int64_t y,
                                          int64_t *first, int64_t *end)
 {
@@ -264,7 +263,7 @@ static struct sampled_line sampled_place(const struct sampled *of, int64_t z, in
     return line;
 }
 
-/* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a
+/* Makes row y of output slice z on a grid that is not aligned. `line` has room for the floats of a
  * row. */
 static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out)
 {
@@ -303,19 +302,20 @@ static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, flo
  * is left of their sum may be nothing. On straight rows, along which the taps in z and y stay
  * the same, the bits of these taps are joined once for the row. */
 
-/* This is a row of the output; all voxels of a straight one share the taps along z and y. */
+/* A row of the output; all voxels of a straight row share the taps along z and y. */
 struct masked_row {
     const struct sampled *of;
     struct sampled_line line;
     bool straight;
-    uint64_t *joined; /* straight: a bit for each column of the input, 1 where all taps along z and
-                         y are valid */
+    uint64_t *joined; /* for a straight row: a bit for each column of the input, 1 if all taps along
+                       * z and y are valid */
     const int32_t
-        *columns; /* the input's column nearest to each voxel; NULL: the grid is not aligned */
-    int64_t nearest[3]; /* the sample nearest to a voxel; straight: along z and y of all */
+        *columns;       /* the input column nearest to each voxel; NULL: the grid is not aligned */
+    int64_t nearest[3]; /* the sample nearest to a voxel; for a straight row, along z and y that of
+                         * all voxels */
 };
 
-/* Returns 1 where all bits [low, high) are set, 0 where none is, and -1 where some are. */
+/* Returns 1 if all bits [low, high) are set, 0 if none is, and -1 if some are. */
 static int which_of(const uint64_t *bits, int64_t low, int64_t high)
 {
     bool all = true, none = true;
@@ -366,11 +366,11 @@ static void join_bits(struct masked_row *row)
     }
 }
 
-/* Returns true where all samples that voxels [first, end) of a straight row can have a weight of
- * are valid. */
+/* Returns true if all samples are valid that can have a weight in voxels [first, end) of a straight
+ * row. */
 static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
 {
-    enum { REACH = 2 }; /* of a cubic */
+    enum { REACH = 2 }; /* the reach of cubic */
     const double a = row->line.from[2] + (double)first * row->line.step[2],
                  b = row->line.from[2] + (double)(end - 1) * row->line.step[2];
     const int64_t nx = row->of->sampling->n_in[2], low = (int64_t)floor(fmin(a, b)) - REACH,
@@ -378,7 +378,7 @@ static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
     return which_of(row->joined, low < 0 ? 0 : low, high < nx ? high : nx) == 1;
 }
 
-/* Returns true where every sample that has a weight in voxel x is valid. */
+/* Returns true if every sample that has a weight in voxel x is valid. */
 static bool is_complete(const struct masked_row *row, int64_t x)
 {
     const struct sampled *of = row->of;
@@ -436,8 +436,8 @@ static int64_t nearest_column(const struct masked_row *row, int64_t x)
     return taps.index[0];
 }
 
-/* Mends voxels [first, end) of a straight row where all samples nearest to them are invalid.
- * Returns false where that is not so. */
+/* Mends voxels [first, end) of a straight row if the samples nearest to them are all invalid.
+ * Returns false if they are not. */
 static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end, char *out)
 {
     const struct sampled *of = row->of;
@@ -488,8 +488,8 @@ static bool mend(struct masked_row *row, int64_t x, char *out)
     return true;
 }
 
-/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which have been copied
- * from `columns`. */
+/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which were copied from
+ * `columns`. */
 static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t first, int64_t end,
                       uint64_t *valid, size_t before)
 {
@@ -506,10 +506,10 @@ static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t fi
     }
 }
 
-/* Mends voxels [first, end), and sets the bits of those that are valid where `valid` has room for
- * them; `before`: the voxels of the slice before the row. A straight row is halved until samples
- * are all valid or all invalid, or few are left, because most of a block at an edge of the mask is
- * one or the other. */
+/* Mends voxels [first, end), and sets the bits of the valid ones in `valid` (NULL: they are not
+ * wanted); `before` is the number of the slice's voxels before the row. A straight row is halved
+ * until its samples are all valid, all invalid or few, because even at an edge of the mask most of
+ * a block is one or the other. */
 static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out,
                       uint64_t *valid, size_t before)
 {
@@ -532,9 +532,10 @@ static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *
             set_bits(valid, before + (size_t)x, 1);
 }
 
-/* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid
- * in `valid`, the bits of the slice, or NULL. `columns` are the input's columns of nearest samples,
- * NULL where the grid is not aligned. `joined` has place for a bit of each column of the input. */
+/* Mends row y of output slice z of a masked image, and sets the bits of its valid voxels in
+ * `valid`, which has the bits of the slice or is NULL. `columns` are the input's columns of nearest
+ * samples, or NULL if the grid is not aligned. `joined` has room for a bit of each column of the
+ * input. */
 static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns,
                              uint64_t *joined, char *out, uint64_t *valid)
 {
@@ -556,8 +557,8 @@ static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, con
 
 /* ---- aligned grids --------------------------------------------------------------------------- */
 
-/* Finds the taps of the columns of output slice z. Those inside follow one another, because the
- * grid is straight. */
+/* Finds the taps of the columns of output slice z. The columns inside follow one another, because
+ * the grid is straight. */
 static void find_columns(const struct sampled *of, int64_t z, struct columns *columns)
 {
     const struct sampling *sampling = of->sampling;
@@ -591,7 +592,7 @@ static void find_columns(const struct sampled *of, int64_t z, struct columns *co
         columns->first = columns->end = 0;
 }
 
-/* Returns an input row that was added along z, from the ring where it is there. */
+/* Returns an input row that was added along z, from the ring if it is there. */
 static const float *row_along_z(const struct sampled *of, struct part *part, int64_t y)
 {
     struct ring *ring = &part->ring;
@@ -610,8 +611,8 @@ static const float *row_along_z(const struct sampled *of, struct part *part, int
     return ring->rows[place];
 }
 
-/* Makes the row along y at position t, and returns where it is: in the ring where one row has all
- * the weight. */
+/* Makes the row along y at position t, and returns its address: in the ring, if one row has all the
+ * weight. */
 static const float *row_along_y(const struct sampled *of, struct part *part, double t)
 {
     struct taps y;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of a volume at the voxels of another grid. The grid is given by an affine map from indices
- * of the output to positions in the input, in samples; values between samples are made by one of
- * the interpolations of the taps below. resample and unshear only state the map. The CUDA code is
- * cuda/grid/samples.cuh.
+ * These functions compute the values of a volume at the voxels of a different grid. The grid is
+ * given by an affine map from indices of the output to positions in the input, in samples; values
+ * between samples are made by one of the interpolations of the taps below. resample and unshear
+ * only describe the map. The CUDA code is cuda/grid/samples.cuh.
  *
  * A value is the sum over x of wx * (the sum over y of wy * (the sum over z of wz * sample)), in
  * float and in the order of rising indices on both devices, so that integers have the same bytes.
@@ -22,9 +22,9 @@
  *
  * The samples of one axis from which a value between them is made, and their weights. A position is
  * in samples from the first. Positions on the axis reach from -1/2 to n - 1/2, which are the edges
- * of the outermost pixels; beyond the outermost centers these pixels are repeated. Positions count
- * as equal where they differ by less than TAPS_SLACK, so that a grid that coincides with the
- * input's gives the input's values, whatever rounding made of its positions.
+ * of the outermost pixels; beyond the outermost centers these pixels are repeated. Positions that
+ * differ by less than TAPS_SLACK count as equal, so that a grid that coincides with the input's
+ * gives the input's values despite rounding of its positions.
  *
  *     nearest   the sample at floor(t + 1/2): halfway between two, the one of the larger index
  *     linear    1 - f, f for the samples at floor(t) and floor(t) + 1, with f = t - floor(t)
@@ -32,10 +32,9 @@
  *               samples and is exact for parabolas; also called Catmull-Rom (R. Keys, IEEE Trans.
  *               ASSP 29, 1981)
  *
- * A tap of weight 0 plays no part. The weights of a value sum to 1. Where samples are invalid, a
- * linear value is made of the others by leaving out their taps and dividing by the weights that
- * are left. The CPU code and the kernels of cuda/grid/samples.cu share this header, and with it
- * every weight. */
+ * A tap of weight 0 does not count. The weights of a value sum to 1. If samples are invalid, a
+ * linear value is made from the others: their weights are divided by the sum that is left. The CPU
+ * code and the kernels of cuda/grid/samples.cu share this header, and with it every weight. */
 
 #ifdef __CUDACC__
 #define TAPS_FUNCTION static __host__ __device__ inline
@@ -66,8 +65,8 @@ TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)
     return t >= -0.5 - TAPS_SLACK && t <= (double)n - 0.5 + TAPS_SLACK;
 }
 
-/* Writes the weights at position t and returns the sample before it, which has the first weight, or
- * of a cubic the second. */
+/* Writes the weights at position t, and returns the sample before it, which has the first weight,
+ * or for cubic the second. */
 TAPS_FUNCTION int32_t ts_taps_weigh(double t, int interpolation, float weight[TAPS_MOST])
 {
     const bool nearest = interpolation == INTERPOLATION_NEAREST;
@@ -100,7 +99,7 @@ TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct t
 
 /* Returns the mean of the valid ones of 8 samples, by the linear weights of taps[0] (z), taps[1]
  * (y) and taps[2] (x). Sample 4 i + 2 j + k is that of tap i along x, j along y and k along z; it
- * is valid where that bit is set. */
+ * is valid if that bit of `valid` is set. */
 TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[TAPS_CORNERS],
                                  unsigned valid)
 {
@@ -116,18 +115,17 @@ TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[T
     return sum / weights;
 }
 
-/* Output voxel (i0, i1, i2) = (z, y, x) lies at offset[d] + the sum over k of matrix[d][k] * i_k
+/* Output voxel (i0, i1, i2) = (z, y, x) is at offset[d] + the sum over k of matrix[d][k] * i_k
  * along input axis d. */
 struct sampling {
     double matrix[3][3], offset[3];
     int interpolation; /* enum interpolation */
-    double outside; /* the value of voxels beyond the edges of the input, which its dtype holds. In
-                     * a masked image they are invalid */
+    double outside; /* the value of voxels beyond the edges of the input, which its dtype can hold;
+                     * in a masked image they are invalid */
     int64_t n_in[3], n_out[3];
 };
 
-/* A parameter `interpolation` has these choices, and stands with `outside` in the table of a
- * stage. */
+/* The choices of a parameter `interpolation`, which a stage's table has together with `outside`. */
 extern const struct choice ts_interpolation_choices[];
 #define SAMPLING_PARAMS(type)                                                                      \
     PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices,                    \
@@ -148,14 +146,14 @@ static inline double ts_sampling_position(const struct sampling *sampling, int d
     return sampling->offset[d] + (double)z * row[0] + (double)y * row[1] + (double)x * row[2];
 }
 
-/* Returns true where slices stay slices, rows stay rows and columns stay columns: z depends on the
- * slice alone, y on the slice and the row, and x on the slice and the column. The taps are then
- * found once for each row and column. */
+/* Returns true if slices stay slices, rows stay rows and columns stay columns: z depends only on
+ * the slice, y on the slice and the row, and x on the slice and the column. The taps are then found
+ * once for each row and column. */
 bool ts_sampling_is_aligned(const struct sampling *sampling);
 /* Returns the bytes of scratch of ts_sampling_map. */
 size_t ts_sampling_scratch(const struct sampling *sampling, int threads);
 /* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states,
- * in host memory. Where `in` has bits of valid pixels, invalid ones take no part, and the bits of
+ * in host memory. If `in` has bits of valid pixels, invalid ones do not count, and the bits of
  * `out` are written. */
 void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in,
                      struct ts_image *out, void *scratch, int threads);

@@ -2,10 +2,10 @@
  *
  * unshear: the step from slice to slice is h n + a u + b v, with the normal n, and u and v along x
  * and y of the slice. Slice z is then shifted by (a z, b z) mm against slice 0. The output's pixels
- * have the input's spacing and stand over those of slice 0, in as many more columns and rows as
- * hold every slice, and its slices are h mm apart along n. So pixel (z, y, x) of the output lies at
- * column x + x0 - a z / dx and row y + y0 - b z / dy of the input's slice z: no value is made from
- * two slices, and a gantry that was tilted about x moves pixels along y alone.
+ * have the input's spacing and are aligned with those of slice 0; it has as many more columns and
+ * rows as every slice needs, and its slices are h mm apart along n. So pixel (z, y, x) of the
+ * output lies at column x + x0 - a z / dx and row y + y0 - b z / dy of the input's slice z: no
+ * value is made from two slices, and a gantry that was tilted about x moves pixels only along y.
  */
 #include "stages/grid/unshear.h"
 
@@ -16,10 +16,10 @@ static const struct param unshear_params[] = {SAMPLING_PARAMS(struct unshear_par
 
 STAGE_PARAMS_OF(unshear_params)
 
-/* A shift of the last slice by less than this part of a pixel is rounding. */
+/* A shift of the last slice by less than this fraction of a pixel is rounding. */
 static const double least_shift = 1e-3;
 
-/* Finds the step's part along an axis of the slice, in pixels. */
+/* Returns the step's component along an axis of the slice, in pixels. */
 static double shift_of(const struct ts_image *in, int d)
 {
     const double *unit = in->direction + 6 - 3 * d, *step = in->step_z_mm;
@@ -38,8 +38,8 @@ struct sampling ts_unshear_sampling(const struct stage_context *context)
     }
     for (int d = 1; d < 3 && in->has_geometry; d++) {
         const double shift = shift_of(in, d), far = shift * (double)(in->axes[0].n - 1);
-        /* Whole pixels, so that the output's stand over those of slice 0; none for a part that is
-         * rounding. */
+        /* Only whole pixels are added, so that the output's pixels are aligned with those of slice
+         * 0; a fraction that is rounding adds none. */
         const double more = ceil(fabs(far) - least_shift);
         sampling.matrix[d][0] = -shift;
         sampling.offset[d] = far < 0 ? -more : 0;
@@ -64,7 +64,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
             in->has_geometry
                 ? "the positions along z are listed one by one, and must be evenly spaced"
                 : "the image has no geometry: its input does not say how its slices lie");
-    const double most = 64; /* times the size of a slice: a tilt that is no tilt */
+    const double most = 64; /* times the size of a slice; larger shifts are no real tilt */
     for (int d = 1; d < 3; d++)
         if (fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1) > most * (double)in->axes[d].n)
             return ts_diag_error(context->diag, TS_BAD_CHAIN,

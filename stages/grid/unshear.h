@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unshear undoes a tilt of the gantry: slices that lie askew over each other are shifted within
- * their planes, so that the step from slice to slice is along their normal. The parameters stand
- * here because the CPU code and cuda/grid/unshear.cu both read them.
+ * unshear undoes a tilt of the gantry: slices that are not straight behind each other are shifted
+ * within their planes, so that the step from slice to slice is along their normal. The parameters
+ * are here because the CPU code and cuda/grid/unshear.cu both read them.
  */
 #ifndef STAGES_GRID_UNSHEAR_H
 #define STAGES_GRID_UNSHEAR_H
@@ -14,7 +14,7 @@ struct unshear_params {
     double outside;
 };
 
-/* Returns where the output's voxels lie in the input, from resolved parameters. */
+/* Returns where the output's voxels are in the input, from resolved parameters. */
 struct sampling ts_unshear_sampling(const struct stage_context *context);
 
 #endif

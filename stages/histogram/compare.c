@@ -4,10 +4,10 @@
  * Sheikh, E. P. Simoncelli, IEEE Trans. Image Process. 13, 2004; variances of a sample, as
  * skimage.metrics has them) of an image against a reference.
  *
- * A slice is taken in strips of STRIP columns. The last rows of a strip, as many as a window has,
- * stay in a ring, so that each row is read once: sums over its columns first, then over neighboring
- * columns. Sums are kept in LANES parts, value i in part i % LANES, which are joined in the end:
- * the order is the same for every width of vectors.
+ * A slice is done in strips of STRIP columns. A ring keeps as many rows of a strip as a window has,
+ * so that each row is read once: first each column is summed over the window's rows, then
+ * neighboring columns are added. Sums are kept in LANES parts, value i in part i % LANES, which are
+ * joined in the end, so the order is the same for every width of vectors.
  */
 #include "stages/histogram/compare.h"
 
@@ -101,7 +101,7 @@ struct compare_rule ts_compare_rule(const struct compare_params *params)
 struct strip {
     struct compare_rule rule;
     double a[COMPARE_GAUSSIAN_TAPS][WIDEST],
-        b[COMPARE_GAUSSIAN_TAPS][WIDEST]; /* the ring: row y at y % taps */
+        b[COMPARE_GAUSSIAN_TAPS][WIDEST]; /* the ring: row y is at y % taps */
     double columns[COMPARE_MEANS][WIDEST], means[COMPARE_MEANS][STRIP];
     double largest, squares[LANES], reference_squares[LANES], similarity[LANES];
     int64_t n, n_windows;
@@ -129,7 +129,7 @@ TS_VECTORIZED static void add_differences(struct strip *strip, const double *a, 
     strip->n += n_finite;
 }
 
-/* Sums the columns of the window whose last row is in the ring at `last`; rows are added from the
+/* Sums the columns of the window whose last row is at `last` in the ring; rows are added from the
  * first to the last. */
 TS_VECTORIZED static void sum_columns(struct strip *strip, int last, int n)
 {
@@ -266,13 +266,13 @@ static void merge(const struct stage_context *context, int input, void *into, co
 static size_t result_bytes(const struct stage_context *context)
 {
     (void)context;
-    return sizeof(uint64_t); /* nothing: the image passes through */
+    return sizeof(uint64_t); /* nothing is needed: the image passes through */
 }
 
 void ts_compare_measure(const struct compare_sums *sums, double data_range,
                         double out[COMPARE_MEASURES])
 {
-    const double mean_square = sums->squares / (double)sums->n; /* NaN where nothing was compared */
+    const double mean_square = sums->squares / (double)sums->n; /* NaN if nothing was compared */
     out[COMPARE_LARGEST] = sums->n > 0 ? sums->largest : (double)NAN;
     out[COMPARE_RMS] = sqrt(mean_square);
     out[COMPARE_RELATIVE] = sqrt(sums->squares / sums->reference_squares);
@@ -341,7 +341,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 }
 
 static const struct stage_reduction reduction = {
-    .exact = true, /* slices stay apart until the end */
+    .exact = true, /* sums of slices stay separate until the end */
     .partial_bytes = partial_bytes,
     .reduce = reduce,
     .merge = merge,

@@ -20,26 +20,26 @@ enum compare_window { WINDOW_UNIFORM, WINDOW_GAUSSIAN };
 
 enum { COMPARE_UNIFORM_TAPS = 7, COMPARE_GAUSSIAN_TAPS = 11 };
 
-/* A window's value is weights[row] * weights[column], and the weights add up to 1. */
+/* The weight of a pixel in a window is weights[row] * weights[column]; the weights add up to 1. */
 struct compare_rule {
     int taps;
     double weights[COMPARE_GAUSSIAN_TAPS];
-    double covariance; /* factor of variances and covariances for those of a sample */
+    double covariance; /* factor that turns variances and covariances into those of a sample */
     double c1, c2;     /* (K1 data_range)^2 and (K2 data_range)^2 */
 };
 struct compare_rule ts_compare_rule(const struct compare_params *params);
 
-/* The sums of a slice. Pixels of which either value is NaN or infinite take no part, and windows
- * with such a pixel. */
+/* The sums of a slice. A pixel with NaN or an infinity in either image is left out, and so are
+ * windows with such a pixel. */
 struct compare_sums {
-    double largest, squares,
-        reference_squares; /* of differences, of their squares, of the reference's squares */
-    double similarity;     /* of SSIM over the windows */
+    double largest, squares, reference_squares; /* sums of differences, of their squares, and of the
+                                                 * reference's squares */
+    double similarity;                          /* sum of SSIM over the windows */
     uint64_t n, left_out, n_windows;
 };
 
-/* Adds the sums of slice z of images[0] against the reference images[1]. Both have the same shape,
- * and bits of their valid pixels where they are masked. */
+/* Adds the sums of slice z of images[0] against the reference images[1]. Both have the same shape
+ * and, if they are masked, the bits of their valid pixels. */
 void ts_compare_slice(const struct compare_rule *rule, const struct ts_image images[2], int64_t z,
                       struct compare_sums *sums);
 /* Adds the sums of a further slice. The order of calls decides the last bits. */
@@ -55,15 +55,15 @@ enum compare_measure {
     COMPARE_SSIM,
     COMPARE_MEASURES
 };
-/* Computes the measures; NaN where no pixel, or no whole window, was compared. */
+/* Computes the measures; they are NaN if no pixel, or no whole window, was compared. */
 void ts_compare_measure(const struct compare_sums *sums, double data_range,
                         double out[COMPARE_MEASURES]);
 
-/* These are the means of a, b, a^2, b^2 and a b over a window. */
+/* The means of a, b, a^2, b^2 and a b over a window. */
 enum compare_mean { MEAN_A, MEAN_B, MEAN_AA, MEAN_BB, MEAN_AB, COMPARE_MEANS };
 
-/* Returns SSIM of one window by the formula of Wang, Bovik, Sheikh and Simoncelli (2004); NaN where
- * a mean is none. */
+/* Returns SSIM of one window by the formula of Wang, Bovik, Sheikh and Simoncelli (2004); NaN if a
+ * mean is NaN. */
 TS_HOST_DEVICE double ts_compare_similarity(double a, double b, double aa, double bb, double ab,
                                             double covariance, double c1, double c2)
 {

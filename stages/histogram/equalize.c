@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * equalize: out = F(v), F the share of the image's values that are v or below (scikit-image's
- * rule), or that share spread over the levels of the type (OpenCV's). With a reference: out =
- * R^-1(F(v)), R the reference's distribution.
+ * equalize: out = F(v), where F is the fraction of the image's values that are v or below
+ * (scikit-image's rule), or that fraction scaled to the levels of the type (OpenCV's). With a
+ * reference: out = R^-1(F(v)), where R is the reference's distribution.
  *
  * 8- and 16-bit integers are counted value by value, and a table has an entry for every value: the
  * result is exact. 32-bit integers that span few enough values have bins that hold one value each,
  * which gives the same numbers. All others are counted in bins between the smallest and the largest
  * finite value. F is then linear between the middles of the bins (scikit-image's rule); with a
- * reference F(v) is the share up to the end of v's bin, which is exact where no bin holds two
+ * reference F(v) is the fraction up to the end of v's bin, which is exact if no bin holds two
  * different values.
  */
 #include "stages/histogram/equalize.h"
@@ -21,8 +21,8 @@
 #include "stages/values/scope.h"
 
 /* These are rules of scikit-image (exposure.equalize_hist, exposure.match_histograms) and OpenCV
- * (equalizeHist). They work on counts and not on pixels, so that the cost depends on the number of
- * different values alone and the counts may come from any device. */
+ * (equalizeHist). They work on counts instead of pixels, so their time depends only on the number
+ * of different values, and the counts may come from any device. */
 
 static uint64_t sum_of(const uint64_t *counts, size_t n)
 {
@@ -32,8 +32,8 @@ static uint64_t sum_of(const uint64_t *counts, size_t n)
     return sum;
 }
 
-/* scikit-image: map[i] = share of the values that are values[i] or below. 0 where nothing was
- * counted. */
+/* scikit-image: sets map[i] to the fraction of the values that are values[i] or below, or to 0 if
+ * nothing was counted. */
 static void value_map_share(const uint64_t *counts, size_t n, double *map)
 {
     const uint64_t total = sum_of(counts, n);
@@ -45,8 +45,8 @@ static void value_map_share(const uint64_t *counts, size_t n, double *map)
 }
 
 /* OpenCV's equalizeHist, for any number of levels: map[i] = ts_value_level(below[i] - c0, total -
- * c0, levels) where below[i] counts values[i] and below, and c0 the lowest value that occurs. Where
- * only one value occurs, map[i] = i. */
+ * c0, levels), where below[i] is the count of values up to values[i], and c0 that of the lowest
+ * value that occurs. If only one value occurs, map[i] = i. */
 static void value_map_levels(const uint64_t *counts, size_t n, uint32_t levels, uint32_t *map)
 {
     const uint64_t total = sum_of(counts, n);
@@ -76,8 +76,8 @@ static uint64_t *below_of(const struct quantiles *quantiles)
     return (uint64_t *)(quantiles->values + quantiles->capacity);
 }
 
-/* Fills quantiles from counts of n rising values (value i is first + i * step) without those that
- * do not occur. */
+/* Fills quantiles from counts of n rising values (value i is first + i * step), leaving out values
+ * that do not occur. */
 static void quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n,
                            double first, double step)
 {
@@ -93,8 +93,8 @@ static void quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, 
     }
 }
 
-/* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear
- * between the shares of the reference's values. Shares are compared as exact fractions. */
+/* scikit-image's match_histograms: map[i] is the reference's value at the fraction that values[i]
+ * has, linear between the fractions of the reference's values. Fractions are compared exactly. */
 static void value_map_match(const uint64_t *counts, size_t n, const struct quantiles *reference,
                             double *map)
 {
@@ -102,14 +102,14 @@ static void value_map_match(const uint64_t *counts, size_t n, const struct quant
     const uint64_t *reference_below = below_of(reference);
     const uint64_t reference_total = reference->n ? reference_below[reference->n - 1] : 0;
     uint64_t below = 0;
-    size_t next = 0; /* the first value of the reference whose share is above the share at hand */
+    size_t next = 0; /* the first value of the reference whose fraction is above the present one */
     for (size_t i = 0; i < n; i++) {
         below += counts[i];
         if (total == 0 || reference_total == 0) {
             map[i] = 0;
             continue;
         }
-        /* below / total against reference_below / reference_total, both multiplied by both
+        /* below / total is compared with reference_below / reference_total, both multiplied by both
          * totals. */
         const unsigned __int128 share = (unsigned __int128)below * reference_total;
         while (next < reference->n && (unsigned __int128)reference_below[next] * total <= share)
@@ -165,15 +165,15 @@ static bool by_value(const struct stage_context *context, int input)
     return ts_value_counts_fit(ts_stage_input(context, input)->dtype);
 }
 
-/* Bins of an input that is counted in bins. An image that is counted by value fixes the parameter
- * `bins`, which then cannot choose those of the reference. */
+/* Returns the bins of an input that is counted in bins. An image that is counted by value fixes the
+ * parameter `bins`, so it cannot be the reference's. */
 static int64_t bins_asked(const struct stage_context *context, int input)
 {
     return input == 1 && by_value(context, 0) ? MAX_BINS : params_of(context)->bins;
 }
 
-/* Integers may get one bin for each value or fewer bins; the range decides, so there is capacity
- * for both. */
+/* Integers get either one bin for each value or fewer bins, depending on their range; there is
+ * capacity for both. */
 size_t ts_equalize_capacity(const struct stage_context *context, int input)
 {
     if (by_value(context, input))
@@ -232,7 +232,7 @@ static int rounds(const struct stage_context *context)
     return by_value(context, 0) && (!context->references[0] || by_value(context, 1)) ? 1 : 2;
 }
 
-/* True in the round that only looks for the ranges of inputs that are counted in bins. */
+/* Returns true in the round that only looks for the ranges of inputs that are counted in bins. */
 static bool ranging(const struct stage_context *context)
 {
     return context->round + 1 < rounds(context);
@@ -274,8 +274,8 @@ static void merge(const struct stage_context *context, int input, void *into, co
         ts_bin_counts_merge(into, from);
 }
 
-/* The map's doubles are made in place and then narrowed, so it has eight bytes an entry in any
- * case. */
+/* The map's doubles are made in place and then narrowed, so there are eight bytes for each
+ * entry. */
 static size_t map_bytes(const struct stage_context *context)
 {
     return ts_equalize_capacity(context, 0) * sizeof(double);
@@ -295,7 +295,7 @@ static struct quantiles *quantiles_of(const struct stage_context *context, void 
                                 map_bytes(context));
 }
 
-/* The counts of an input as one array of rising values first + i * step. */
+/* The counts of an input as one array, for rising values first + i * step. */
 struct distribution {
     const uint64_t *counts;
     size_t n, first_key;
@@ -325,8 +325,8 @@ static struct distribution distribution_of(const struct stage_context *context, 
                                  .step = bins->step};
 }
 
-/* Pixels that are left out may have keys beyond those that were counted, and take the entry of the
- * nearest. A CUDA device has levels as the values of the type that they stand for. */
+/* Pixels that are left out may have keys beyond those that were counted, and get the entry of the
+ * nearest counted one. For a CUDA device, levels are stored as values of the type. */
 static void extend_map(const struct stage_context *context, struct equalize_result *equalize)
 {
     const uint32_t n_keys = ts_value_counts_keys(context->in.dtype),
@@ -348,8 +348,8 @@ static void extend_map(const struct stage_context *context, struct equalize_resu
     }
 }
 
-/* Fills the map: one entry per key from distribution->first_key on (floats, or integers of the type
- * for OpenCV's rule), or one double per bin. */
+/* Fills the map: one entry for each key from distribution->first_key on (floats, or integers of the
+ * type for OpenCV's rule), or one double for each bin. */
 static void fill_map(const struct stage_context *context, const struct distribution *distribution,
                      void *result)
 {
@@ -363,7 +363,7 @@ static void fill_map(const struct stage_context *context, const struct distribut
         const uint32_t n_levels = ts_value_counts_keys(context->in.dtype);
         const bool one = distribution->n == 1;
         value_map_levels(distribution->counts, distribution->n, n_levels, levels);
-        if (one) /* one value stays what it is, and the array starts with it */
+        if (one) /* a single value stays as it is, and the array starts with it */
             *levels = (uint32_t)distribution->first_key;
         return;
     }
@@ -444,8 +444,8 @@ MAP_VALUES(I8, int8_t, uint8_t, 0x80)
 MAP_VALUES(U16, uint16_t, uint16_t, 0)
 MAP_VALUES(I16, int16_t, uint16_t, 0x8000)
 
-/* Interpolates between the middles of the bins; values beyond the first and the last get theirs,
- * and NaN stays NaN. */
+/* Interpolates between the middles of the bins; values beyond the first and the last middle get
+ * their entries, and NaN stays NaN. */
 #define MAP_BINS(suffix, type)                                                                     \
     TS_VECTORIZED static void bins_##suffix(float *restrict out, const type *in, size_t n,         \
                                             const struct bins *bins, const double *map)            \
@@ -465,8 +465,8 @@ MAP_BINS(U32, uint32_t)
 MAP_BINS(I32, int32_t)
 MAP_BINS(F32, float)
 
-/* Maps a value to the entry of the bin it was counted in. Infinite values get the ends, and NaN
- * stays NaN. */
+/* Maps a value to the entry of the bin in which it was counted. Infinite values get the entries at
+ * the ends, and NaN stays NaN. */
 static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n,
                       const struct bins *bins, const double *map)
 {

@@ -2,7 +2,7 @@
  *
  * equalize changes the values of an image so that their histogram becomes flat, or like that of
  * another image. The values are counted first, and finish() makes a table from the counts by which
- * every value is mapped. The layout of that table stands here, because the CPU code and
+ * every value is mapped. The layout of that table is here because the CPU code and
  * cuda/histogram/equalize.cu both write and read it.
  */
 #ifndef STAGES_HISTOGRAM_EQUALIZE_H
@@ -27,11 +27,11 @@ struct equalize_params {
 
 enum { EQUALIZE_REFERENCE = 1, EQUALIZE_MASK = 2 }; /* inputs */
 
-/* The head of the result. The map follows (a float or an integer per value, or a double per bin),
- * then the reference's quantiles. bins[0] belong to the image and bins[1] to the reference, both
- * only where the type is not counted by value. With `single` each bin holds one integer, its lower
- * edge. `low` and `high` are the keys of the lowest and the highest value with an entry, where the
- * image is counted by value. */
+/* The head of the result. The map follows (a float or an integer for each value, or a double for
+ * each bin), then the reference's quantiles. bins[0] is for the image and bins[1] for the
+ * reference; each is only set if the type is not counted by value. With `single` each bin holds one
+ * integer, its lower edge. If the image is counted by value, `low` and `high` are the keys of the
+ * lowest and the highest value with an entry. */
 struct equalize_result {
     struct bins bins[2];
     bool single[2];
@@ -43,12 +43,12 @@ size_t ts_equalize_capacity(const struct stage_context *context, int input);
 
 /* ---- value maps --------------------------------------------------------------------------------
  *
- * These are the rules of histogram equalization and matching. Each turns the counts of n rising
- * values into a new value for each of them. */
+ * The rules of histogram equalization and matching. Each computes a new value for each of n rising
+ * values from their counts. */
 
-/* Returns round(above * (levels - 1) / all), with ties to even. Of 256 levels it is computed in
- * single precision, so that results are the bytes of OpenCV; of more levels, which OpenCV does not
- * have, exactly. above <= all < 2^47. */
+/* Returns round(above * (levels - 1) / all), with ties to even. For 256 levels it is computed in
+ * single precision, which gives the bytes of OpenCV; for more levels, which OpenCV does not have,
+ * it is exact. above <= all < 2^47. */
 TS_HOST_DEVICE uint32_t ts_value_level(uint64_t above, uint64_t all, uint32_t levels)
 {
     if (levels <= 256) {
@@ -59,8 +59,7 @@ TS_HOST_DEVICE uint32_t ts_value_level(uint64_t above, uint64_t all, uint32_t le
     return (uint32_t)(whole + (twice > all || (twice == all && whole % 2 == 1)));
 }
 
-/* The values of a distribution that occur, with their cumulative counts, which follow the values in
- * memory. */
+/* The values of a distribution that occur; their cumulative counts follow the values in memory. */
 struct quantiles {
     uint64_t n, capacity;
     double values[];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * histogram: counts[i] = number of values v with edge(i) <= v < edge(i + 1), edge(i) = low + i *
- * (high - low) / bins. The last bin is closed (holds v == high), as numpy.histogram has it. Tables
+ * (high - low) / bins. The last bin is closed (contains v == high), as in numpy.histogram. Tables
  * are (bin), or (z, bin) with scope slice.
  *
  * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins
  * follow from that. A CUDA device makes the bins of 16-bit integers itself, from its 65,536 counts.
- * Other types, and values by label, are counted in the bins themselves. Without a range a pass
+ * Other types, and values by label, are counted in the bins directly. If no range is given, a pass
  * before finds it.
  */
 #include "stages/histogram/histogram.h"
@@ -31,7 +31,7 @@ static struct value_range value_counts_range(const struct value_counts *counts, 
                                 .high = lowest + (double)counts->high};
 }
 
-/* Returns false where two edges are the same double. */
+/* Returns false if two edges are the same double. */
 static bool bins_distinct(const struct bins *bins)
 {
     const double largest = fmax(fabs(bins->low), fabs(bins->high));
@@ -75,8 +75,8 @@ static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint
     return sum;
 }
 
-/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed
- * and may hold one more. */
+/* Copies the counts to bins that hold one value each, starting with key `first`. The last bin is
+ * closed and may hold one value more. */
 static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins,
                          uint64_t *in_bins)
 {
@@ -106,8 +106,8 @@ static void fold_any(const struct bins *bins, const struct value_counts *counts,
     }
 }
 
-/* Makes in_bins[bins->n] and `outside` (below, above, NaN) from flushed counts of single values, by
- * integer arithmetic. */
+/* Makes in_bins[bins->n] and `outside` (below, above, NaN) from flushed counts of single values,
+ * with integers. */
 static void bins_fold(const struct bins *bins, const struct value_counts *counts,
                       enum ts_dtype dtype, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
 {
@@ -129,7 +129,7 @@ static void bins_fold(const struct bins *bins, const struct value_counts *counts
         sum_keys(counts, first_key(floor(bins->high) + 1, lowest, counts->n_keys), counts->n_keys);
 }
 
-/* Splits slots in the same way. */
+/* Splits slots into bins and `outside` in the same way. */
 static void bins_split(const struct bin_counts *counts, uint64_t *in_bins,
                        uint64_t outside[BINS_EXTRA_SLOTS])
 {
@@ -142,9 +142,9 @@ static void bins_split(const struct bin_counts *counts, uint64_t *in_bins,
 
 /* ---- tables ------------------------------------------------------------------------------------
  *
- * Which tables `histogram` writes depends on its reference and labels: a list of all of them, in
- * the order of the file, is filtered. Distances are sums and maxima over the bins of the difference
- * of two cumulative shares. */
+ * The tables that `histogram` writes depend on its reference and labels: they are filtered from a
+ * list of all tables, in the order of the file. Distances are sums and maxima over the bins of the
+ * difference of two cumulative distributions. */
 
 /* _REFERENCE to _WASSERSTEIN exist only with a reference, _LABEL_COUNTS and all that follow only
  * with labels. */
@@ -174,7 +174,7 @@ static int histogram_table(bool reference, int table)
     return table >= TABLE_LABEL_COUNTS && !reference ? table - distances : table;
 }
 
-/* Describes the tables and returns how many there are: the tables() of the reduction. */
+/* Describes the tables, and returns how many there are. This is tables() of the reduction. */
 static int histogram_tables(const struct stage_context *context,
                             struct stage_table out[STAGE_TABLES])
 {
@@ -238,9 +238,9 @@ static int histogram_tables(const struct stage_context *context,
     return n;
 }
 
-/* Computes the total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as
- * shares of the values that are numbers; values outside the range count as if they were at its
- * nearer end. NaN where one is empty. */
+/* Computes the total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms,
+ * each normalized by its number of values without NaN; values outside the range count as if they
+ * were at its nearer end. They are NaN if a histogram is empty. */
 static void histogram_compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside,
                               const uint64_t *b, const uint64_t *b_outside,
                               double distances[DISTANCES], double *wasserstein)
@@ -256,7 +256,7 @@ static void histogram_compare(const struct bins *bins, const uint64_t *a, const 
            variation = gap;
     double area =
         gap * bins->step /
-        2; /* the values of a bin lie in its middle, so a gap reaches from middle to middle */
+        2; /* the values of a bin count as at its middle, so a gap reaches from middle to middle */
     for (int64_t bin = 0; bin < bins->n; bin++) {
         below_a += a[bin];
         below_b += b[bin];
@@ -348,7 +348,7 @@ static const struct param histogram_params[] = {
     MASK_PARAM(struct histogram_params),
 };
 
-/* Bins, and the reference's counts, which a reduction per slice needs again for each slice. */
+/* Bins, and the reference's counts, which a reduction per slice needs for each slice. */
 struct histogram_result {
     struct bins bins;
     uint64_t reference_outside[BINS_EXTRA_SLOTS], reference[];
@@ -399,8 +399,8 @@ static enum ts_status resolve_method(const struct stage_context *context,
                        "plays no part with `labels`");
         return ts_diag_hint(context->diag, "leave method out");
     }
-    /* Results of the CPU name a method only where the chain does, as they did before the CPU had
-     * any. */
+    /* Results of the CPU only name a method if the chain does, because they did so before the CPU
+     * had any. */
     const bool unasked = !context->device && !ts_param_given(context->set, "method");
     if (labels_of(context) || unasked)
         ts_param_idle(context->set, "method");
@@ -413,8 +413,8 @@ static enum ts_status resolve_method(const struct stage_context *context,
     return TS_OK;
 }
 
-/* Returns true where the method leaves tables to merge. sampled, and lane-private for bytes, add up
- * their own. */
+/* Returns true if the method leaves tables to be merged. sampled, and lane-private for bytes, add
+ * up their own. */
 static bool leaves_tables(const struct stage_context *context,
                           const struct histogram_params *params)
 {
@@ -506,8 +506,8 @@ bool ts_histogram_known_bins(const struct stage_context *context)
     return ts_histogram_fixed_bins(context) || context->round > 0;
 }
 
-/* Without a range the bins follow from the image's own counts, and a reference's cannot be binned
- * before. Neither can counts of a part of the image, which other processes complete. */
+/* Without a range, the bins follow from the image's own counts, so a reference cannot be counted in
+ * bins before. Nor can a part of the image that other processes complete. */
 bool ts_histogram_binned(const struct stage_context *context, int input)
 {
     const bool whole = input == 0 && (!context->joined || ts_scope_is_slice(context));
@@ -558,7 +558,8 @@ struct bins ts_histogram_bins(const struct stage_context *context)
                : ((const struct histogram_result *)context->result)->bins;
 }
 
-/* The parameter `method` is for the input; a reference is counted by the fastest method. */
+/* Returns the method: the parameter `method` applies to the input; a reference is counted by the
+ * fastest method. */
 static enum histogram_method cpu_method(const struct stage_context *context, int input)
 {
     return input == 0 ? (enum histogram_method)params_of(context)->method : HISTOGRAM_AUTO;

@@ -2,7 +2,7 @@
  *
  * histogram counts the values of an image, or of each label, in bins of equal width, and passes the
  * image on unchanged. The counts become tables of the result. The layout of parameters, totals and
- * results stands here, because the CPU code and cuda/histogram/histogram.cu both write them.
+ * results is here because the CPU code and cuda/histogram/histogram.cu both write them.
  */
 #ifndef STAGES_HISTOGRAM_HISTOGRAM_H
 #define STAGES_HISTOGRAM_HISTOGRAM_H
@@ -42,22 +42,21 @@ struct histogram_params {
 
 enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2, HISTOGRAM_MASK = 3 }; /* inputs */
 
-/* This is a total for finish(), of an input that a CUDA device counted by value and made bins
- * of. */
+/* A total for finish(), of an input that a CUDA device counted by value and then made bins from. */
 struct histogram_binned {
     struct bins bins;
-    uint64_t slots[]; /* of the bins, and BINS_EXTRA_SLOTS: stages/counting/bins.h */
+    uint64_t slots[]; /* the bins and BINS_EXTRA_SLOTS more: stages/counting/bins.h */
 };
 
-/* True in the round that only looks for the range. */
+/* Returns true in the round that only looks for the range. */
 bool ts_histogram_ranging(const struct stage_context *context);
-/* True where each value of an input has its own count, rather than each bin. */
+/* Returns true if each value of an input has its own count, rather than each bin. */
 bool ts_histogram_by_value(const struct stage_context *context, int input);
-/* Returns true where a CUDA device makes bins of an input's counts of values: for 16-bit integers,
- * if it can know the bins. */
+/* Returns true if a CUDA device makes bins from an input's counts of values: for 16-bit integers,
+ * if the bins are known. */
 bool ts_histogram_binned(const struct stage_context *context, int input);
-/* Return true where the bins are known before a pixel is read, and where they are known once this
- * round begins. */
+/* The first returns true if the bins are known before a pixel is read, the second if they are known
+ * when this round begins. */
 bool ts_histogram_fixed_bins(const struct stage_context *context);
 bool ts_histogram_known_bins(const struct stage_context *context);
 /* Returns the bins of a round that knows them. */
@@ -69,20 +68,18 @@ enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value);
  *
  * The methods of histogram on the CPU, by the names that they have on a CUDA device (enum
  * histogram_method). They differ in how many tables of counts there are, which pixels each table
- * counts, and in which order the pixels are read; the counts are the same integers. A method has a
- * meaning here where it does not need the lanes of a warp to run in step, which leaves out
- * warp-tagged. */
+ * counts, and in which order the pixels are read; the counts are the same integers. All methods are
+ * here except warp-tagged, which needs lanes of a warp that run in step. */
 
 enum {
     HISTOGRAM_STRIP_COLUMNS = 512, /* columns of a strip of sub-histogram */
     HISTOGRAM_PART_PIXELS = 65536, /* least pixels of a part of shared */
-    HISTOGRAM_PART_SLOTS = 16, /* least pixels of a part of shared for each of its table's slots */
-    HISTOGRAM_ROWS = 4         /* rows that occupancy takes at a time */
+    HISTOGRAM_PART_SLOTS = 16,     /* least pixels of a part of shared for each slot of its table */
+    HISTOGRAM_ROWS = 4             /* rows that occupancy takes at a time */
 };
 
-/* Make *counts those of the slices, by any method that the CPU has; HISTOGRAM_AUTO counts as other
- * stages do. Where a method has tables, the last one is left as it was filled, in the memory of the
- * lanes. */
+/* Set *counts to those of the slices, by any method that the CPU has; HISTOGRAM_AUTO counts as
+ * other stages do. If a method has tables, the last one is left in the memory of the lanes. */
 void ts_histogram_values_of(enum histogram_method method, struct value_counts *counts,
                             const struct ts_image *slices);
 void ts_histogram_bins_of(enum histogram_method method, struct bin_counts *counts,

@@ -22,16 +22,16 @@
 #include <string.h>
 
 enum { BLOCK = 2048 /* slots that are found at a time */ };
-static const size_t most_pixels = (size_t)1 << 31; /* of one table */
+static const size_t most_pixels = (size_t)1 << 31; /* most pixels of one table */
 
-/* The pixels of the slices are counted in slots, those of `bins`, or one for each value where it is
- * NULL. */
+/* The work: count the pixels of the slices in slots, which are those of `bins` or, if it is NULL,
+ * one for each value. */
 struct histogram_work {
     const struct ts_image *slices;
     const struct bins *bins;
     size_t n_slots;
-    uint64_t *counts; /* of n_slots, cleared */
-    uint32_t *tables; /* the memory of the lanes, which this method does not use otherwise */
+    uint64_t *counts; /* n_slots counts, cleared */
+    uint32_t *tables; /* memory of the lanes, which these methods do not use otherwise */
 };
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ struct histogram_work {
 FIND_KEYS(8, uint8_t)
 FIND_KEYS(16, uint16_t)
 
-/* Writes the slots of n pixels from pixel `first` on. */
+/* Writes the slots of n pixels, starting with pixel `first`. */
 static void find_slots(const struct histogram_work *work, size_t first, size_t n, int32_t *slots)
 {
     const enum ts_dtype dtype = work->slices->dtype;
@@ -67,7 +67,7 @@ static size_t least(size_t a, size_t b)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The counts of a slot in as many tables stand side by side. */
+/* The counts of a slot in all tables are side by side. */
 static void clear_tables(const struct histogram_work *work, size_t tables)
 {
     memset(work->tables, 0, tables * work->n_slots * sizeof *work->tables);
@@ -133,7 +133,7 @@ static void count_parts(const struct histogram_work *work)
     }
 }
 
-/* Counts HISTOGRAM_ROWS rows, a pixel of each in turn. */
+/* Counts HISTOGRAM_ROWS rows, one pixel of each in turn. */
 static void count_rows(const struct histogram_work *work, size_t row, size_t columns)
 {
     int32_t slots[HISTOGRAM_ROWS][BLOCK];

@@ -18,11 +18,10 @@
 #include "stages/histogram/statistics_labels.h"
 #include "stages/values/scope.h"
 
-/* A table that a run does not ask for is left out of the list, and the places of those after it
- * move up. */
+/* A table that a run does not ask for is left out of the list, and those after it move up. */
 
-/* The product's two exist without labels alone, those of noise and of percentiles where they are
- * asked for, _LEFT_OUT where pixels are, and the last with labels alone. */
+/* The two of the product only exist without labels, those of noise and of percentiles if they are
+ * asked for, _LEFT_OUT if pixels are left out, and the last ones only with labels. */
 enum {
     TABLE_COUNT,
     TABLE_NAN,
@@ -72,7 +71,7 @@ static bool has_table(const struct stage_context *context, int table)
     }
 }
 
-/* Returns the table among those that the stage has; NULL: it has none of this kind. */
+/* Returns the table among those that the stage has, or NULL if it has none of this kind. */
 static const struct ts_image *statistics_table(const struct stage_context *context,
                                                const struct ts_image *tables, int table)
 {
@@ -82,13 +81,13 @@ static const struct ts_image *statistics_table(const struct stage_context *conte
     return has_table(context, table) ? &tables[before] : NULL;
 }
 
-/* Returns how many pixels the volume has, or a slice. */
+/* Returns how many pixels the volume or, with scope slice, a slice has. */
 static uint64_t statistics_pixels(const struct stage_context *context)
 {
     return ts_scope_is_slice(context) ? ts_slice_count(&context->in) : ts_image_count(&context->in);
 }
 
-/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 where
+/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 if
  * there is none. */
 static double moments_log_product(const struct moments *moments)
 {
@@ -136,13 +135,13 @@ static void statistics_write_tables(const struct stage_context *context,
                                       result->range.n_nan - result->range.n_infinite;
 }
 
-/* Describes the tables and returns how many there are: the tables() of the reduction. */
+/* Describes the tables, and returns how many there are. This is tables() of the reduction. */
 static int statistics_tables(const struct stage_context *context,
                              struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *doc;
-        bool in_values; /* has the image's unit */
+        bool in_values; /* true if it has the image's unit */
     } texts[] = {
         [TABLE_COUNT] = {"count", "finite values; all other numbers are of these", false},
         [TABLE_NAN] = {"nan", "values that are not numbers", false},
@@ -238,7 +237,7 @@ bool ts_statistics_by_slice(const struct stage_context *context)
            (context->device || params_of(context)->percentile_method == PERCENTILE_SORT);
 }
 
-/* On a device the numbers of a slice are made from its counts there. */
+/* On a device, the numbers of a slice are made from its counts on the device. */
 bool ts_statistics_of_counts(const struct stage_context *context)
 {
     return by_value(context) && !(context->device && ts_scope_is_slice(context));
@@ -304,7 +303,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return ts_diag_hint(context->diag, "percentile_method: histogram");
     }
     if (params->method == REDUCTION_AUTO)
-        params->method = REDUCTION_TWO_LEVEL; /* as measured */
+        params->method = REDUCTION_TWO_LEVEL; /* the fastest, as measured */
     if (params->percentile_method == PERCENTILE_AUTO)
         params->percentile_method = PERCENTILE_HISTOGRAM;
     write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
@@ -330,8 +329,8 @@ static bool streams_with_input(const struct stage_context *context, int referenc
     return reference == STATISTICS_LABELS - 1 || reference == STATISTICS_MASK - 1;
 }
 
-/* The estimate looks at neighbors, and all else at valid pixels alone: where some are left out, it
- * has rounds of its own behind the others. */
+/* The noise estimate looks at neighbors, while all else uses only valid pixels: if some are left
+ * out, the estimate has rounds of its own after the others. */
 static int first_noise_round(const struct stage_context *context)
 {
     return ts_stage_packs(context, 0) && noise_of(context) != NOISE_NONE
@@ -380,8 +379,8 @@ static struct percentile_ends *ends_in(const struct stage_context *context, cons
     return search_in(context, partial);
 }
 
-/* Returns the bytes behind the moments in a partial of the first round. Sorting a slice needs
- * scratch for its keys there. */
+/* Returns the bytes behind the moments in a partial of the first round, which include the scratch
+ * for the keys if a slice is sorted. */
 static size_t search_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
@@ -617,7 +616,7 @@ static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
     .order_free = true,
     .whole_slices = takes_whole_slices,
-    .exact = true, /* moments stay apart by slice until the end */
+    .exact = true, /* moments of slices stay separate until the end */
     .rounds = rounds,
     .partial_bytes = partial_bytes,
     .reduce = reduce,

@@ -17,16 +17,16 @@ STAGE_PARAMS_OF(statistics_params)
 
 /* ---- moments -----------------------------------------------------------------------------------
  *
- * A float is m * 2^(p - 149) with m below 2^24 and p in [0, 253], so that m shifted by p counts
- * units of 2^-149, and m^2 shifted by 2 p those of 2^-298. Integers count units of 1. The variance
- * is (n Q - S^2) / (n (n - ddof)), of which the numerator is a long integer too: nothing
- * cancels. */
+ * A float is m * 2^(p - 149) with m below 2^24 and p in [0, 253], so m shifted by p is a number of
+ * units of 2^-149, and m^2 shifted by 2 p of units of 2^-298. Integers have units of 1. The
+ * variance is (n Q - S^2) / (n (n - ddof)), where S is the sum and Q the sum of squares; the
+ * numerator is a long integer, too, so nothing is lost by cancellation. */
 
 enum { FLOAT_UNIT = -149, PRODUCT_LIMBS = LABEL_SQUARE_LIMBS + 2 };
 #define LIMB_MASK UINT64_C(0xFFFFFFFF)
 
-/* Writes the order keys of n values from `first` on: the rank in the type of 8- and 16-bit
- * integers, else all 32 bits (stages/counting/percentile.h: ts_percentile_key_value). */
+/* Writes the order keys of n values, starting with value `first`: the rank in the type for 8- and
+ * 16-bit integers, else all 32 bits (stages/counting/percentile.h: ts_percentile_key_value). */
 static void order_keys(uint32_t *keys, const void *data, enum ts_dtype dtype, size_t first,
                        size_t n)
 {
@@ -38,13 +38,13 @@ static void order_keys(uint32_t *keys, const void *data, enum ts_dtype dtype, si
         keys[i] -= lowest;
 }
 
-/* The numbers that follow. All but the counts are NaN where there is no finite value, and the sum
- * is 0. */
+/* The numbers of a label. All but the counts and the sum are NaN if there is no finite value; the
+ * sum is then 0. */
 struct label_numbers {
     double low, high, sum, mean, variance;
 };
 
-/* Returns true where the key is that of a finite value. */
+/* Returns true if the key is that of a finite value. */
 static bool order_key_finite(uint32_t key, enum ts_dtype dtype)
 {
     return dtype != TS_F32 || (key > 0x007FFFFFu && key < 0xFF800000u);
@@ -97,7 +97,7 @@ static void add_key(struct label_moments *to, uint32_t key, enum ts_dtype dtype,
         add_integer(to, lowest + key);
 }
 
-/* Adds n values by their keys to the moments of their rows. */
+/* Adds n values to the moments of their rows, by their keys. */
 static void label_moments_add(struct label_moments *moments, const uint32_t *keys,
                               const uint32_t *rows, enum ts_dtype dtype, size_t n)
 {
@@ -126,7 +126,7 @@ static void label_moments_carry(struct label_moments *moments, int64_t n_rows)
     }
 }
 
-/* Adds `from` to `into`, both without carries. */
+/* Adds `from` to `into`; both have passed their carries on. */
 static void label_moments_merge(struct label_moments *into, const struct label_moments *from,
                                 int64_t n_rows)
 {
@@ -148,8 +148,8 @@ static void label_moments_merge(struct label_moments *into, const struct label_m
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Returns the long integer of n limbs times 2^exponent, rounded once: the limbs below the highest
- * three only matter by not being 0. */
+/* Returns the long integer of n limbs times 2^exponent, rounded once. Of limbs below the highest
+ * three it only matters whether they are all 0. */
 static double round_limbs(const uint32_t *limbs, int n, int exponent)
 {
     int top = n - 1;
@@ -163,7 +163,7 @@ static double round_limbs(const uint32_t *limbs, int n, int exponent)
     return ldexp((double)high, 32 * (top - 2) + exponent);
 }
 
-/* Writes the size of a long integer without carries; returns its sign. */
+/* Writes the magnitude of a long integer without carries, and returns its sign. */
 static int size_of(const int64_t *limbs, int n, uint32_t *size)
 {
     const bool negative = limbs[n - 1] < 0;
@@ -218,12 +218,11 @@ static struct label_numbers label_moments_numbers(const struct label_moments *mo
 
 /* ---- percentiles -------------------------------------------------------------------------------
  *
- * Exact percentiles of the values under each label. The order key of a value is found digit by
- * digit, from the highest: each round counts the next digit of the keys that begin with the digits
- * found so far, label by label and place by place, where a percentile has two places, the values at
- * its rank and at the next. Counts merge in any grouping. Counting by label takes (labels x places
- * x 2048) counts, where whole keys would take 2^32 of each, at the price of a round for every
- * digit. */
+ * Exact percentiles of the values under each label. Each percentile has two places: the value at
+ * its rank and the next one. The order keys of these values are found digit by digit, from the
+ * highest: for each place of each label, a round counts the next digit of the keys that begin with
+ * the digits found so far. Counts merge in any grouping. A round takes (labels x places x 2048)
+ * counts; whole keys would take 2^32 instead of 2048, but need only one round. */
 
 static uint32_t key_bits(enum ts_dtype dtype)
 {
@@ -250,14 +249,15 @@ static size_t label_ranks_counts(int round, int64_t n_labels, int n_places)
     return (size_t)n_labels * (size_t)(round == 0 ? 1 : n_places) * LABEL_DIGITS;
 }
 
-/* A shift by all 32 bits, of the first digit of a 32-bit key, would not be defined. */
+/* A shift by all 32 bits, which the first digit of a 32-bit key would need, is not defined in C. */
 static uint32_t prefix_of(uint32_t key, struct label_digit digit)
 {
     return (uint32_t)((uint64_t)key >> (digit.shift + digit.bits));
 }
 
-/* Counts the finite values among n, by their keys and rows; a row n_labels or above counts nowhere.
- * `ranks` are those after the round before, [label][place]; not used in round 0. */
+/* Counts the finite values among n, by their keys and rows; rows of n_labels or above are not
+ * counted. `ranks` are those after the round before, [label][place]; they are not used in round
+ * 0. */
 static void label_ranks_add(uint64_t *counts, int round, const struct label_rank *ranks,
                             int64_t n_labels, int n_places, const uint32_t *keys,
                             const uint32_t *rows, enum ts_dtype dtype, size_t n)
@@ -276,7 +276,7 @@ static void label_ranks_add(uint64_t *counts, int round, const struct label_rank
     }
 }
 
-/* Begins the places of one label, 2 for each of n_places / 2 percentiles, with its number of finite
+/* Begins the places of one label, 2 for each of n_places / 2 percentiles, from its number of finite
  * values. */
 static void label_ranks_begin(struct label_rank *ranks, uint64_t n_finite, const double *percents,
                               int n_places)
@@ -307,7 +307,8 @@ static void label_ranks_narrow(struct label_rank *ranks, const uint64_t *counts,
     }
 }
 
-/* Computes the percentiles of one label after the last round, NaN where it has no finite value. */
+/* Computes the percentiles of one label after the last round; they are NaN if it has no finite
+ * value. */
 static void label_ranks_values(const struct label_rank *ranks, uint64_t n_finite,
                                const double *percents, int n_places, enum ts_dtype dtype,
                                double *values)

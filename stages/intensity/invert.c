@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * invert: y = low + high - x, in the type of the image. With [low, high] the range of the type this
- * is the rule of skimage.util.invert: highest - x for unsigned integers, -1 - x for signed ones, 1
- * - x for floats. The range may also be given, or found in the data by a reduction.
+ * invert: y = low + high - x, in the type of the image. If [low, high] is the range of the type,
+ * this is the rule of skimage.util.invert: highest - x for unsigned integers, -1 - x for signed
+ * ones, 1 - x for floats. The range may also be given, or found in the data by a reduction.
  */
 #include "stages/intensity/invert.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * invert turns an image over within a range: low becomes high, and high becomes low. The range is
- * that of the type, given, or found in the data by a reduction, which is why there is a parameter
- * `scope`. The parameters stand here because the CPU code and the launcher in
+ * invert reverses an image within a range: low becomes high, and high becomes low. The range is
+ * that of the type, is given, or is found in the data by a reduction, for which there is the
+ * parameter `scope`. The parameters are here because the CPU code and the launcher in
  * cuda/intensity/invert.cu both read them.
  */
 #ifndef STAGES_INTENSITY_INVERT_H

@@ -92,8 +92,8 @@ static enum ts_status resolve_z_score(const struct stage_context *context,
     return TS_OK;
 }
 
-/* Refuses a quantity for results between ends found in the data: they have a meaning in this image
- * alone. */
+/* Refuses a quantity for results that depend on ends found in the data: these values only have a
+ * meaning within this image. */
 static enum ts_status check_quantity(const struct stage_context *context,
                                      const struct rescale_params *params)
 {
@@ -261,7 +261,7 @@ static void find_z_score(const struct stage_context *context, const void *total,
     numbers[1] = moments.n > 0 ? sqrt(moments.deviations / (double)moments.n) : 0;
 }
 
-/* Returns false where another round is needed. */
+/* Returns false if another round is needed. */
 static bool find_percentiles(const struct stage_context *context, const void *total,
                              struct rescale_result *result)
 {
@@ -318,7 +318,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 }
 
 static const struct stage_reduction reduction = {
-    SCOPE_REDUCTION, /* exact, because moments stay apart by slice until the end */
+    SCOPE_REDUCTION, /* exact, because moments of slices stay separate until the end */
     .rounds = rounds, .partial_bytes = partial_bytes, .reduce = reduce,
     .merge = merge,   .result_bytes = result_bytes,   .finish = finish,
     .tables = tables,
@@ -333,7 +333,7 @@ TS_VECTORIZED static void scale(double *values, size_t n, double low, double spa
         values[i] = (values[i] - low) / span * out_span + out_low;
 }
 
-/* NaN compares false and stays NaN. Where low == high no value lies between the two, and nothing is
+/* NaN compares false and stays NaN. If low == high, no value is between the two, and nothing is
  * divided by 0. */
 TS_VECTORIZED static void scale_clipped(double *values, size_t n, double low, double high,
                                         double out_low, double out_high)
@@ -356,7 +356,7 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
     } else {
         ts_dtype_range(context->in.dtype, &numbers[0], &numbers[1]);
     }
-    /* An image of one value has no width: the value lies at the lower end, or at the mean. */
+    /* An image with only one value has no width: the value is at the lower end, or at the mean. */
     if (params->method == RESCALE_Z_SCORE)
         scale(values, n, numbers[0], numbers[1] > 0 ? numbers[1] : 1, 1, 0);
     else if (params->clip)

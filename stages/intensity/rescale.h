@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rescale maps values linearly: a range, or the range between two percentiles, to another range; or
- * to zero mean and unit variance. Where the numbers come from the data, a reduction finds them
- * first, for the volume or for each slice. The layout of its result stands here, because the CPU
- * code and cuda/intensity/rescale.cu both write and read it.
+ * to zero mean and unit variance. If the numbers come from the data, a reduction finds them first,
+ * for the volume or for each slice. The layout of its result is here because the CPU code and
+ * cuda/intensity/rescale.cu both use it.
  */
 #ifndef STAGES_INTENSITY_RESCALE_H
 #define STAGES_INTENSITY_RESCALE_H
@@ -29,13 +29,13 @@ struct rescale_params {
 /* The numbers that the map uses: the ends of the range, or mean and standard deviation. */
 struct rescale_result {
     double numbers[2];
-    struct percentile_search search; /* left out where no second round is needed */
+    struct percentile_search search; /* the struct ends before this if no second round is needed */
 };
 
-/* Returns true where the range is known before the run. */
+/* Returns true if the range is known before the run. */
 bool ts_rescale_is_fixed(const struct stage_context *context);
-/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are
- * percentile_ends. */
+/* Returns true for percentiles of slices of 32-bit values on a device, which are found in one
+ * round: totals are percentile_ends. */
 bool ts_rescale_by_ends(const struct stage_context *context);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * to_attenuation: mu = water (1 + HU / 1000), the scale of stages/intensity/to_hu.h and the inverse
  * of to_hu. Values are computed in double, in chunks that stay in the cache, and rounded once.
- * Those that become 0 because they were negative are counted by slice: the counts of chunks are
- * added as integers, so that their order does not matter.
+ * Values that become 0 because they were negative are counted for each slice; counts are integers,
+ * so the order of chunks does not matter.
  */
 #include "stages/intensity/to_attenuation.h"
 

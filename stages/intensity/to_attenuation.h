@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * to_attenuation turns Hounsfield units into linear attenuation in 1/mm, so that the integrals of a
- * CT along rays are those that a scanner measures. Noise and padding of a CT lie below -1000 HU,
- * where attenuation would be negative; the parameters say whether it stays so.
+ * CT along rays are those that a scanner measures. Noise and padding of a CT are below -1000 HU,
+ * where attenuation would be negative; a parameter says whether it stays negative.
  * cuda/intensity/to_attenuation.cu uses the same rule for each value.
  */
 #ifndef STAGES_INTENSITY_TO_ATTENUATION_H
@@ -16,7 +16,7 @@ struct to_attenuation_params {
 };
 enum negative_rule { NEGATIVE_ZERO, NEGATIVE_KEEP };
 
-/* The rule for one value, the same on both devices: mu = (HU + 1000) scale, and 0 where that is
+/* The rule for one value, the same on both devices: mu = (HU + 1000) scale, and 0 if that is
  * below `lowest`. */
 struct attenuation_rule {
     double scale, lowest;

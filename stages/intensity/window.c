@@ -60,8 +60,8 @@ static enum ts_status refuse_pair(const struct stage_context *context, const cha
     return ts_diag_hint(context->diag, "give center and width, or low and high");
 }
 
-/* Fills in the pair that is missing. Both pairs may be given where they agree, so that the
- * parameters recorded with a result can be run again. */
+/* Computes the pair that is missing. Both pairs may be given if they agree, so that the parameters
+ * recorded with a result can be used again. */
 static enum ts_status resolve_bounds(const struct stage_context *context,
                                      struct window_params *params)
 {
@@ -124,8 +124,8 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* Maps by either linear function, which middle and divisor choose. A width of 1 value is a step:
- * nothing is divided. */
+/* Maps by either linear function, which middle and divisor choose. A width of 1 value is a step,
+ * and nothing is divided. */
 TS_VECTORIZED static void window_linear(double *values, size_t n, double middle, double divisor,
                                         double out_low, double out_high)
 {

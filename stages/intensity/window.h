@@ -2,7 +2,7 @@
  *
  * window maps a range of values to a range of gray by the VOI functions of DICOM, as a viewer does.
  * The range is given by center and width, or by the values at its two ends. window.c has the
- * formulas. The parameters stand here because the CPU code and the launcher in
+ * formulas. The parameters are here because the CPU code and the launcher in
  * cuda/intensity/window.cu both read them.
  */
 #ifndef STAGES_INTENSITY_WINDOW_H

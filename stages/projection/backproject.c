@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view,
+ * backproject: every pixel sums the samples of all views at its place on the detector; (z, view,
  * detector) -> (z, y, x), f32. stages/geometry/beam.h defines places and weights,
- * stages/projection/backprojection.c how the CPU cuts the work; the adjoint of a fan goes by its
- * rays, stages/projection/joseph.c.
+ * stages/projection/backprojection.c how the CPU divides the work. The adjoint of a fan follows
+ * rays instead of pixels (stages/projection/joseph.c).
  */
 #include "stages/projection/reconstruction.h"
 
@@ -28,7 +28,7 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
     else
         snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
-    /* Weights of a parallel beam have their own check. */
+    /* Weights for a parallel beam have a check of their own. */
     const bool any = params->weights == VIEW_WEIGHTS_NONE || in->beam.kind != TS_BEAM_PARALLEL;
     const enum ts_status status = ts_reconstruction_resolve(context, params);
     return status == TS_OK && params->gaps == VIEW_GAPS_REFUSE && any

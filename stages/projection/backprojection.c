@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of 64 pixels of a row meet a block of a few views. The place of each pixel in each view and
- * the weights of the two samples beside it are worked out for the run, places in double; then the
- * samples are summed over the views, for 16, 4 or 1 slices in the same order of operations. One
- * slice alone is summed by stages/projection/one_slice.h where the machine and the views allow it.
+ * The work consists of runs of 64 pixels of a row times blocks of a few views. For a run, the place
+ * of each pixel in each view (in double) and the weights of the two samples beside it are computed;
+ * then the samples are summed over the views, for 16, 4 or 1 slices in the same order of
+ * operations. A single slice is summed by stages/projection/one_slice.h if the machine and the
+ * views allow it.
  */
 #include "stages/projection/backprojection.h"
 
@@ -13,8 +14,8 @@
 #include "stages/projection/one_slice.h"
 
 enum {
-    PIXEL_RUN = 64,     /* pixels whose places are worked out at once */
-    SUM_BYTES = 4 << 20 /* of the sums that one thread has in work */
+    PIXEL_RUN = 64,     /* pixels whose places are computed at once */
+    SUM_BYTES = 4 << 20 /* bytes of the sums that one thread works on */
 };
 
 static struct slice_work work_of(int64_t n_detectors, int64_t n_columns, int threads)
@@ -33,7 +34,7 @@ size_t ts_backprojection_scratch(int64_t n_detectors, int64_t n_columns, int thr
 
 /* ---- where a run of pixels lies in the views of a block -------------------------------------- */
 
-/* This is the index of a sample within the block, with the weights of it and of the next. */
+/* The index of a sample within the block, with the weights of it and of the next sample. */
 struct places {
     int32_t index[BLOCK_LINES][PIXEL_RUN];
     float below[BLOCK_LINES][PIXEL_RUN], above[BLOCK_LINES][PIXEL_RUN];
@@ -52,14 +53,15 @@ ALWAYS_INLINE void find_places(const struct back_view *views, const struct slice
         const float scale = (float)view.scale, slope = (float)(view.scale * view.width);
         for (int64_t p = 0; p < n; p++) {
             double at = start + (double)(int32_t)(first + p) * step;
-            if (!inside) /* decided once for the run */
+            if (!inside) /* decided once for the whole run */
                 at = at < low ? low : at > high ? high : at;
-            const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* of a positive number: floor */
+            const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* the number is positive, so this
+                                                                 * is floor */
             places->index[v][p] = line + index;
             places->above[v][p] = (float)(at + BLOCK_MARGIN - (double)index);
         }
         for (int64_t p = 0; p < n;
-             p++) { /* `above` still is how far the pixel is past the detector pixel below */
+             p++) { /* `above` still holds how far the pixel is past the detector pixel below */
             const float below = scale - slope * places->above[v][p],
                         above = scale - slope * (1 - places->above[v][p]);
             places->below[v][p] = below > 0 ? below : 0;
@@ -81,7 +83,8 @@ ALWAYS_INLINE void find_fan_places(const struct backprojection *work,
             const struct fan_place place =
                 ts_fan_place(&work->fan_grid, view, (double)row, (double)(int32_t)(first + p));
             const double at = place.at < low ? low : place.at > high ? high : place.at;
-            const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* of a positive number: floor */
+            const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* the number is positive, so this
+                                                                 * is floor */
             const double past = at + BLOCK_MARGIN - (double)index;
             places->index[v][p] = line + index;
             places->below[v][p] = (float)(place.weight * (1 - past));
@@ -107,7 +110,7 @@ ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct place
 }
 
 /* For one slice the loops are exchanged, so that vectors run over pixels. A sample and its neighbor
- * are loaded as one pair. Places up to the next multiple of 4 from n on are read. */
+ * are loaded as one pair. Places from n up to the next multiple of 4 are read. */
 ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct places *places,
                              int64_t n, float *sums)
 {
@@ -130,8 +133,8 @@ ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct place
         sums[p] += partial[p / 4][p % 4];
 }
 
-/* Does the same where rays are closer than a pixel: more than two detector pixels count, each with
- * its weight. */
+/* Does the same if rays are closer than a pixel: more than two detector pixels count, each with its
+ * weight. */
 static void add_run_fine(const struct back_view *views, const struct slice_block *block,
                          int64_t row, int64_t first, int64_t n, int slices, float *sums)
 {
@@ -199,7 +202,7 @@ ADD_BLOCK(1)
 
 struct job {
     const struct backprojection *work;
-    one_slice_backprojector *one_slice; /* or NULL */
+    one_slice_backprojector *one_slice; /* may be NULL */
 };
 
 /* Backprojects rows of pixels of several slices, over all blocks of views. */
@@ -215,8 +218,8 @@ static void backproject_rows(const void *data, const struct slice_part *part, fl
     for (int64_t view = 0; view < n_views; view += ts_slice_block_lines(n_detectors)) {
         struct slice_block block = ts_slice_block(samples, true, view, n_views, n_detectors);
         ts_slice_block_fill(&work->sinogram, part->z, slices, &block);
-        if (job->one_slice &&
-            slices == 1) /* the buffer is for 16 slices, so ONE_SLICE_BEYOND samples may be read */
+        if (job->one_slice && slices == 1) /* the buffer is made for 16 slices, so ONE_SLICE_BEYOND
+                                            * samples more may be read */
             job->one_slice(work->views + view, &block, part->first, part->n, n_columns, sums);
         else
             (slices == 16  ? add_block_16

@@ -5,8 +5,8 @@
  *
  * Up to 16 slices are computed together with their samples side by side, so that one place and one
  * pair of weights serve 16 vectorized sums. A block of a few views stays in the second cache while
- * the pixels of some rows pass over it. The order of sums is fixed by the number of detector pixels
- * alone: the views of a block in their order, then the sums of the blocks in rising order.
+ * the pixels of some rows use it. The order of sums depends only on the number of detector pixels:
+ * the views of a block in their order, then the sums of the blocks in rising order.
  */
 #ifndef STAGES_PROJECTION_BACKPROJECTION_H
 #define STAGES_PROJECTION_BACKPROJECTION_H
@@ -17,9 +17,9 @@
 
 struct backprojection {
     struct ts_image sinogram;      /* slices with data, any dtype */
-    const struct back_view *views; /* n_views of a parallel beam */
+    const struct back_view *views; /* n_views views of a parallel beam */
     const struct fan_view
-        *fans; /* n_views of a fan, whose grid follows; NULL: the beam is parallel */
+        *fans; /* n_views views of a fan, whose grid follows; NULL: the beam is parallel */
     struct fan_grid fan_grid;
     int64_t n_rows, n_columns;
     float *out; /* (z, y, x) */

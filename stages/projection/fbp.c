@@ -2,10 +2,10 @@
  *
  * fbp: f(x, y) = integral over 180 degrees of q(theta, x cos(theta) + y sin(theta)), where q are
  * the rows of the sinogram through a filter (stages/projection/row_filter.h); (z, view, detector)
- * -> (z, y, x), f32. The sum over views is an integral over angles, because each view counts by
- * half the angle between its neighbors. The filtered rows, and so the volume, have the unit of the
- * rows over a length. Rows that do not see the whole object make a filtered reconstruction wrong,
- * so that a scan whose axis is near an end of the detector is warned of.
+ * -> (z, y, x), f32. The sum over views is an integral over angles, because each view has half the
+ * angle between its neighbors as weight. The filtered rows, and so the volume, have the unit of the
+ * rows divided by a length. Rows that do not see the whole object make a filtered reconstruction
+ * wrong, so there is a warning if the axis is near an end of the detector.
  */
 #include "stages/projection/fbp.h"
 
@@ -14,8 +14,8 @@
 #include "stages/geometry/line_integrals.h"
 #include "stages/values/finite_values.h"
 
-/* There is no warning where the side of the axis that sees less sees at least this share of what
- * the other side does. */
+/* There is no warning if the shorter side of the detector (from the axis) is at least this fraction
+ * of the longer. */
 static const double nearer_share = 2.0 / 3;
 
 static void warn_of_field(const struct stage_context *context,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter applies a filter of filtered backprojection to the rows of a sinogram and leaves out the
- * backprojection, so that filtered rows can be looked at or backprojected by another stage. The
+ * filter applies a filter of filtered backprojection to the rows of a sinogram without
+ * backprojection, so that filtered rows can be inspected or backprojected by a different stage. The
  * filter itself is that of stages/projection/row_filter.h, as in fbp. cuda/projection/filter.cu
  * reads the same parameters.
  */
@@ -14,7 +14,7 @@
 struct filter_params {
     int32_t filter; /* enum row_filter_name */
     double cutoff;
-    char unit[LENGTH_UNIT_BYTES]; /* in no table: the unit of the result, written by resolve() */
+    char unit[LENGTH_UNIT_BYTES]; /* in no table: the unit of the result, which resolve() writes */
 };
 
 /* Returns the filter of the resolved parameters for the context's input. */

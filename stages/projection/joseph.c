@@ -3,11 +3,11 @@
  * Joseph's projector sums along rays, (z, y, x) -> (z, view, detector); its adjoint is below.
  *
  * 16 slices are computed together with their samples side by side (then 4, then 1, by
- * stages/projection/one_slice.h where the machine has its vectors), so that one index and one
- * weight serve 16 vectorized sums. The image is read in blocks of a few rows or columns that stay
- * in the second cache while every view passes over them. The order of sums is fixed by the slice's
- * size alone: within a block in rising major index from 0, then the blocks in rising order. Indices
- * and weights are computed in double and the weight is rounded once.
+ * stages/projection/one_slice.h if the machine has its vectors), so that one index and one weight
+ * serve 16 vectorized sums. The image is read in blocks of a few rows or columns that stay in the
+ * second cache while every view passes over them. The order of sums depends only on the slice's
+ * size: within a block in rising major index from 0, then the blocks in rising order. Indices and
+ * weights are computed in double and the weight is rounded once.
  */
 #include "stages/projection/joseph.h"
 
@@ -18,10 +18,10 @@
 #include "stages/projection/one_slice.h"
 
 /* This fills the tables of a scan's rays: the angle of each view, the ray of each detector pixel
- * relative to it, and the runs of detector pixels whose rays share a major axis. They are worked
- * out once for all blocks of pixels. */
+ * relative to it, and the runs of detector pixels whose rays have the same major axis. They are
+ * computed once for all blocks of pixels. */
 
-/* Adds the tables to a layout; where that has memory, joseph_rays_fill() works them out, once for
+/* Adds the tables to a layout. If the layout has memory, joseph_rays_fill() computes them, once for
  * all blocks. */
 static struct joseph_rays joseph_rays(const struct beam_scan *scan, struct memory_layout *layout)
 {
@@ -80,7 +80,7 @@ static void joseph_lengths(const struct joseph_rays *rays, int64_t view, float *
                 : lengths[0];
 }
 
-/* Returns the bytes of the larger one of the blocks along rows and along columns. */
+/* Returns the bytes of the larger of the blocks along rows and along columns. */
 static size_t joseph_block_bytes(const struct beam_scan *scan)
 {
     const size_t a = ts_slice_block_bytes(scan->grid.n_rows),
@@ -88,7 +88,7 @@ static size_t joseph_block_bytes(const struct beam_scan *scan)
     return a > b ? a : b;
 }
 
-enum { SUM_BYTES = 8 << 20 }; /* of the sums that one thread has in work */
+enum { SUM_BYTES = 8 << 20 }; /* bytes of the sums that one thread works on */
 
 /* All threads share this work. */
 struct projection {
@@ -97,7 +97,8 @@ struct projection {
     struct joseph_rays rays;
 };
 
-/* One thread's block of the image holds the lengths of a view's rays once its sums are complete. */
+/* Once a thread's sums are complete, its block of the image is reused for the lengths of a view's
+ * rays. */
 static struct slice_work work_of(const struct beam_scan *scan, int threads)
 {
     const size_t lengths = (size_t)scan->grid.n_detectors * sizeof(float),
@@ -117,7 +118,7 @@ size_t ts_joseph_project_scratch(const struct beam_scan *scan, int threads)
     return layout.bytes + ts_slice_work_scratch(&work);
 }
 
-/* Each function adds a block's share to the sums of n detector pixels, in the same order of
+/* Each function adds a block's contribution to the sums of n detector pixels, in the same order of
  * operations. */
 #define TS_LOOPS "stages/projection/joseph_project.inc"
 #include "core/vectors.inc"
@@ -136,7 +137,7 @@ ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct cross
 }
 
 /* For one slice the loops are exchanged, so that vectors run over detector pixels. A sample and its
- * neighbor are loaded as one pair. Crossings up to the next multiple of 4 from n on are read. */
+ * neighbor are loaded as one pair. Crossings from n up to the next multiple of 4 are read. */
 ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct crossings *crossings,
                              int64_t n, float *sums)
 {
@@ -215,7 +216,7 @@ static bool has_run(const struct joseph_rays *rays, int64_t view, bool along_row
     return false;
 }
 
-/* Writes the sums of a part's views, slices side by side, to the sinogram. */
+/* Writes the sums of a part's views, which have their slices side by side, to the sinogram. */
 static void write_sums(const struct projection *projection, const struct slice_part *part,
                        const float *sums, float *lengths)
 {
@@ -275,23 +276,23 @@ void ts_joseph_project(const struct beam_scan *scan, const struct ts_image *volu
  * projector's weights.
  *
  * Up to 16 slices are computed together with their samples side by side, as in the projector. The
- * sinogram is first laid out so, times the lengths. Then each thread handles blocks of a few rows
- * or columns, adds up all rays there and writes the block to the volume, so that no two threads
- * write one pixel. The order of sums is fixed by the sizes alone: in a block by rising view and
- * detector pixel, then what came along rows and what came along columns. */
+ * sinogram is first copied to this layout, times the lengths. Then each thread takes blocks of a
+ * few rows or columns, adds up all rays there and writes the block to the volume, so that no two
+ * threads write the same pixel. The order of sums depends only on the sizes: in a block by rising
+ * view and detector pixel, then the sums along rows before those along columns. */
 
-/* This is a group of slices that are backprojected together. */
+/* A group of slices that are backprojected together. */
 struct group {
     struct joseph_rays rays;
     int64_t n_views, n_detectors, n_rows, n_columns;
     int slices;
     float *sinogram;             /* [view][detector][slice] */
-    float *out;                  /* the group's first slice, (z, y, x) */
-    unsigned char *thread_bytes; /* the blocks of all threads, */
-    size_t own_bytes;            /* so many bytes each */
+    float *out;                  /* (z, y, x), starting with the group's first slice */
+    unsigned char *thread_bytes; /* the blocks of all threads */
+    size_t own_bytes;            /* bytes of each of these blocks */
 };
 
-/* Lays out what n slices and so many threads need. */
+/* Lays out the memory for n slices and this many threads. */
 static struct group lay_out(const struct beam_scan *scan, int64_t n, int threads,
                             struct memory_layout *layout)
 {
@@ -317,7 +318,7 @@ size_t ts_joseph_backproject_scratch(const struct beam_scan *scan, int64_t n, in
     return layout.bytes;
 }
 
-/* Lays out one view of all slices side by side, times the lengths of its rays. `row` is scratch for
+/* Copies one view of all slices side by side, times the lengths of its rays. `row` is scratch for
  * two rows. */
 static void interleave(const struct group *group, const struct ts_image *in, int64_t z,
                        int64_t view, float *row)

@@ -2,7 +2,7 @@
  *
  * Joseph's projector A over stacks of slices on the CPU, for every beam, and its exact adjoint A':
  * both take the same crossings and weights (stages/geometry/beam.h), so that <A x, y> = <x, A' y>
- * but for rounding of sums. Volumes are (z, y, x), sinograms (z, view, detector); slices are
+ * except for rounding of sums. Volumes are (z, y, x), sinograms (z, view, detector); slices are
  * independent of each other, and the bytes of a slice depend neither on the others nor on the
  * threads.
  */
@@ -11,17 +11,17 @@
 
 #include "stages/geometry/beam.h"
 
-/* Return the bytes of scratch for n slices and so many threads; it must be on a 64-byte boundary
+/* Return the bytes of scratch for n slices and this many threads. It must be on a 64-byte boundary
  * and is not cleared. */
 size_t ts_joseph_project_scratch(const struct beam_scan *scan, int threads);
 size_t ts_joseph_backproject_scratch(const struct beam_scan *scan, int64_t n, int threads);
 
-/* sinogram = A volume; the volume has any dtype, the sinogram is f32. */
+/* Computes sinogram = A volume; the volume has any dtype, the sinogram is f32. */
 void ts_joseph_project(const struct beam_scan *scan, const struct ts_image *volume,
                        struct ts_image *sinogram, int threads, void *scratch);
-/* volume = A' sinogram: each pixel sums, over rays rising by view and detector, weight times length
- * in mm times value. No weights of angles, no filter. The sinogram has any dtype, the volume is
- * f32. */
+/* Computes volume = A' sinogram: each pixel sums weight times length in mm times value, over rays
+ * in the order of views and detector pixels. There are no weights of angles and no filter. The
+ * sinogram has any dtype, the volume is f32. */
 void ts_joseph_backproject(const struct beam_scan *scan, const struct ts_image *sinogram,
                            struct ts_image *volume, int threads, void *scratch);
 

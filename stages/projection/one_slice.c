@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops stand in one_slice.inc. Their limits are here: neighboring pixels lie within two
- * vectors of samples where a pixel is no wider than `step_most` detector pixels, which is asked
- * once for all views.
+ * The loops are in one_slice.inc. Their limits are here: the samples of neighboring pixels fit two
+ * vectors if a pixel is at most `step_most` detector pixels wide, which is checked once for all
+ * views.
  */
 #include "stages/projection/one_slice.h"
 
@@ -11,14 +11,14 @@
 #if TS_VECTOR_LEVELS > 1
 static const double low = -BLOCK_MARGIN;
 
-/* A view on a row of pixels. Pixels [plain_first, plain_end) lie on the line of samples, their
- * weights are not negative, and neighbors are closer than two samples by more than rounding does.
- * There are none where the view is not so. */
+/* A view of a row of pixels. Pixels [plain_first, plain_end) are inside the line of samples, their
+ * weights are not negative, and neighbors are closer than two samples, even with rounding. There
+ * are none if the view is not so. */
 struct row_view {
-    const float *samples; /* from the margin on */
+    const float *samples; /* samples of the view, starting with its margin */
     double start, step;
     float scale, slope;
-    int32_t falls; /* -1 where places fall along the row, else 0 */
+    int32_t falls; /* -1 if places fall along the row, else 0 */
     int64_t plain_first, plain_end;
 };
 
@@ -32,7 +32,7 @@ static struct row_view view_on_row(const struct back_view *view, const struct sl
                               .scale = (float)view->scale,
                               .slope = (float)(view->scale * view->width),
                               .falls = step < 0 ? -1 : 0};
-    /* A step of 1 may come out wider by rounding, and places close to an end beyond it. */
+    /* Rounding may make a step of 1 wider, and move places near an end beyond it. */
     if (view->scale >= 0 && view->width <= 1 && fabs(step) < 1 - 1e-9 && fabs(step) > 1e-6) {
         const double a = (low - start) / step, b = ((double)block->n_minor - start) / step;
         on_row.plain_first = (int64_t)fmax(ceil(fmin(a, b)), -1) + 1;

@@ -3,8 +3,8 @@
  * radon: line integrals of every slice along the rays of a beam; (z, y, x) -> (z, view, detector),
  * f32. Rays are those of stages/geometry/beam.h, and each integral is the sum of Joseph's samples
  * along the ray times their distance (stages/projection/joseph.h). This file resolves the geometry
- * and refuses what is none: a source within the slice, a detector in front of the axis, an arc of
- * half a turn, angles that look like radians.
+ * and refuses impossible ones: a source within the slice, a detector in front of the axis, an arc
+ * of half a turn, angles that look like radians.
  */
 #include "stages/projection/radon.h"
 
@@ -21,22 +21,22 @@
 #include "stages/projection/tensor_method.h"
 #include "stages/values/length_unit.h"
 
-/* Method row-fan-in projects lines of pixels, where all others follow rays. It is here to be
- * compared with them; on a CUDA device: cuda/projection/radon.cu.
+/* Method row-fan-in projects lines of pixels, while all others follow rays. It is here to be
+ * compared with them; cuda/projection/radon.cu has it for a CUDA device.
  *
  * A view's image is cut into parts of 32 lines, rows or columns by the view's major axis. Each part
  * is projected pixel by pixel into a vector of all detector pixels, and the vectors are summed by
- * fan-in: of n vectors the first half takes in the second, 0 with n / 2, 1 with n / 2 + 1, ...,
+ * fan-in: the second half of n vectors is added to the first (n / 2 to 0, n / 2 + 1 to 1, ...)
  * until one is left. (z, y, x) -> (z, view, detector).
  *
  * Joseph's sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1]
  * (stages/geometry/beam.h), so that the rays which pixel i reaches on a line are two neighboring
  * runs of detector pixels: those between i - 1 and i, and those between i and i + 1. Threads take
- * views; the order of sums is fixed by the image's lines alone. */
+ * views; the order of sums depends only on the image's lines. */
 
 enum { LINES = 32 };
 
-/* One slice as floats and its transposed copy, so that columns are lines too. */
+/* One slice as floats, and its transposed copy, in which columns are lines. */
 struct lines {
     const float *rows, *columns;
 };
@@ -59,22 +59,22 @@ static size_t divide(const struct beam_scan *scan, int threads, size_t parts[3])
     return used;
 }
 
-/* Returns the bytes of scratch for so many threads. */
+/* Returns the bytes of scratch for this many threads. */
 static size_t radon_rows_scratch(const struct beam_scan *scan, int threads)
 {
     size_t parts[3];
     return divide(scan, threads, parts);
 }
 
-/* Returns the first of n detector pixels whose ray, at `start` for the first, is at or past pixel
- * i. */
+/* Returns the first of n detector pixels whose ray is at or past pixel i; the first one's ray is at
+ * `start`. */
 static int64_t run_start(double i, double start, double per_sample, int64_t n)
 {
     return (int64_t)fmin(fmax(ceil((i - start) * per_sample), 0.0), (double)n);
 }
 
-/* Adds a line of n pixels to the vector of n_detectors sums; per_detector: pixels a detector pixel,
- * positive. */
+/* Adds a line of n pixels to the vector of n_detectors sums; per_detector is the number of image
+ * pixels per detector pixel, and positive. */
 static void add_line(const float *line, int64_t n, double start, double per_detector,
                      int64_t n_detectors, float *vector)
 {
@@ -101,7 +101,7 @@ static void fan_in(float *vectors, int64_t n_vectors, int64_t n)
     }
 }
 
-/* Projects one view. Where positions fall with rising detector index, the vector is filled from its
+/* Projects one view. If positions fall as the detector index rises, the vector is filled from its
  * end. */
 static void project_view(const struct beam_geometry *grid, const struct beam_view *view,
                          const struct lines *lines, float *vectors, float *out)
@@ -130,8 +130,8 @@ static void transpose(float *to, const float *from, const struct beam_geometry *
             to[x * grid->n_rows + y] = from[y * grid->n_columns + x];
 }
 
-/* sinogram = projections of the volume, in a parallel beam; the volume has any dtype, the sinogram
- * is f32. */
+/* Computes sinogram = projections of the volume, for a parallel beam; the volume has any dtype, the
+ * sinogram is f32. */
 static void radon_rows(const struct beam_scan *scan, const struct ts_image *volume,
                        struct ts_image *sinogram, int threads, void *scratch)
 {
@@ -180,7 +180,7 @@ static const struct choice method_choices[] = {
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* A list of angles over some 3 or 6 degrees looks like radians, as for the stages that
+/* A list of angles over about 3 or 6 degrees looks like radians, as it does to stages that
  * reconstruct. */
 static enum ts_status check_unit(const struct stage_context *context,
                                  const struct radon_params *params)
@@ -263,8 +263,8 @@ static enum ts_status resolve_source(const struct stage_context *context,
     return TS_OK;
 }
 
-/* Returns the length of a detector that sees all of a disc of this diameter about the rotation
- * axis. */
+/* Returns the length in mm of a detector that sees all of a disc of this diameter around the
+ * rotation axis. */
 static double covering_mm(const struct radon_params *params, double diameter)
 {
     if (params->beam == TS_BEAM_PARALLEL)
@@ -273,8 +273,8 @@ static double covering_mm(const struct radon_params *params, double diameter)
     return 2 * params->source_detector * (params->beam == TS_BEAM_FAN_ARC ? gamma : tan(gamma));
 }
 
-/* An arc must end before a quarter of a turn from the central ray, as a flat detector does by
- * itself; and some methods know parallel rays alone. */
+/* An arc must end before a quarter of a turn from the central ray, as a flat detector always does;
+ * and some methods only know parallel rays. */
 static enum ts_status check_fan(const struct stage_context *context,
                                 const struct radon_params *params)
 {
@@ -307,14 +307,14 @@ static enum ts_status check_tensor(const struct stage_context *context,
                : TS_OK;
 }
 
-/* The slice is cut off where it ends, and the number that is taken there means water in HU: a
- * patient then seems to lie in water. The integrals are right as integrals, so that this is no
- * error. */
+/* Beyond the slice the projection uses 0, which in HU is water: a patient then seems to be in
+ * water. The integrals are still right as integrals, so this is not an error. */
 static void warn_of_hu(const struct stage_context *context)
 {
     const struct diag_site site = {
         .code = "radon-of-hu", .span = context->set->span, .stage = context->stage->name};
-    if (context->in.quantity != TS_HU || context->set->resolved) /* resolved: told already */
+    if (context->in.quantity != TS_HU || context->set->resolved) /* resolved: it has been reported
+                                                                  * already */
         return;
     ts_diag_warning(
         context->diag, &site,
@@ -324,7 +324,7 @@ static void warn_of_hu(const struct stage_context *context)
                  "measures them, with vacuum outside; `to_hu` after a reconstruction leads back");
 }
 
-/* Rays pass through invalid pixels, which need a value: that of air, as far as the type reaches. */
+/* Rays pass through invalid pixels, which need a value: that of air, limited to the type. */
 static enum ts_status resolve_padding(const struct stage_context *context,
                                       struct radon_params *params)
 {
@@ -360,8 +360,8 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     if (!ts_param_given(context->set, "detectors")) {
         double n = ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) /
                         params->detector_spacing);
-        /* As many pixels as detector pixels then lie where those of the slice do, and not halfway
-         * between them. */
+        /* The parity of the number of detector pixels is that of the slice's pixels, so that their
+         * centers coincide instead of being half a pixel apart. */
         if (!ts_param_given(context->set, "detector_spacing"))
             n += fmod(n + (double)(dy < dx ? y->n : x->n), 2);
         if (!(n <= 1 << 20))

@@ -2,7 +2,7 @@
  *
  * radon projects every slice along the rays of a parallel beam or a fan: it makes the sinogram that
  * a scan of the slice would measure. radon.c describes rays and sums. The parameters and the choice
- * of method stand here, because the CPU code, cuda/projection/radon.cu and the methods in files of
+ * of method are here because the CPU code, cuda/projection/radon.cu and the methods in files of
  * their own need them.
  */
 #ifndef STAGES_PROJECTION_RADON_H
@@ -22,16 +22,16 @@ enum radon_method {
 
 struct radon_params {
     int32_t beam;                        /* enum ts_beam_kind */
-    double source_axis, source_detector; /* mm; 0 for a parallel beam */
+    double source_axis, source_detector; /* in mm; 0 for a parallel beam */
     int64_t views;
-    double start, arc;        /* degree */
-    struct ts_numbers angles; /* degree; empty: start + i * arc / views */
+    double start, arc;        /* in degrees */
+    struct ts_numbers angles; /* in degrees; empty: start + i * arc / views */
     int64_t detectors;
     double detector_spacing; /* mm */
-    double center;           /* index on the detector where the rotation axis is */
+    double center;           /* detector index at the rotation axis */
     int32_t method;          /* enum radon_method */
-    double padding_value;    /* value that invalid pixels have */
-    char unit[64];           /* in no table: the unit of the result, written by resolve() */
+    double padding_value;    /* value of invalid pixels */
+    char unit[64];           /* in no table: the unit of the result, which resolve() writes */
 };
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin: the ray of a parallel beam at (theta, s) is in a fan that of gamma = asin(s / source_axis)
- * in the view theta - gamma, and seen from its other end that of -gamma in the view theta + 180
- * degrees + gamma (A. C. Kak, M. Slaney, 1988, section 3.4.3). Values between views and between
- * detector pixels are interpolated linearly; the result is the mean of both ends where the scan has
- * both, else the one that it has. (z, view, detector) -> (z, view, detector), f32. The taps of a
- * sample are the same for all slices, so that a table of them is worked out once.
+ * rebin: the ray of a parallel beam at (theta, s) is the ray of a fan at gamma = asin(s /
+ * source_axis) in the view theta - gamma, and, in the opposite direction, the ray at -gamma in the
+ * view theta + 180 degrees + gamma (A. C. Kak, M. Slaney, 1988, section 3.4.3). Values between
+ * views and between detector pixels are interpolated linearly; the result is the mean of both if
+ * the scan has both, else the one that it has. (z, view, detector) -> (z, view, detector), f32. The
+ * taps of a sample are the same for all slices, so a table of them is computed once.
  */
 #include "stages/projection/rebin.h"
 
@@ -16,15 +16,15 @@
 
 enum { MOST_DETECTORS = 1 << 20 };
 
-/* The grid of pixels plays no part: only the rays of the scan matter. */
+/* The grid of pixels is not used: only the rays of the scan matter. */
 static struct beam_scan scan_of(const struct stage_context *context)
 {
     return ts_beam_scan(&context->in, &context->in);
 }
 
 /* Some rays are in no view: those between the axis and a detector that does not see it, and those
- * beyond the shorter side of a short scan, which does not see all rays from both ends. The latter
- * is warned of where the shorter side is less than half the longer. */
+ * beyond the shorter side of a short scan, which does not see all rays in both directions. For the
+ * latter there is a warning if the shorter side is less than half the longer. */
 static void warn_of_missing_rays(const struct stage_context *context, const struct beam_scan *scan,
                                  bool whole)
 {
@@ -50,8 +50,8 @@ static void warn_of_missing_rays(const struct stage_context *context, const stru
     ts_diag_hint(context->diag, "sirt takes any rays");
 }
 
-/* In a whole turn detector pixels reach as far as the longer side of the detector sees; a short
- * scan keeps as many as the fan has. */
+/* In a whole turn, the detector pixels reach as far as the longer side of the detector; for a short
+ * scan there are as many as the fan has. */
 static int64_t derive_detectors(const struct beam_scan *scan, bool whole)
 {
     const int64_t n = scan->grid.n_detectors;
@@ -126,10 +126,10 @@ static enum ts_status rebin_shape(const struct stage_context *context, struct ts
 struct rebinning {
     struct beam_scan scan;
     struct fan_range range;
-    const struct view_place *views; /* sorted, in degrees from the first view of the range on */
+    const struct view_place *views; /* sorted, in degrees from the first view of the range */
 };
 
-/* Returns the place of an angle in [0, 360), or a hair below 0 where that is meant as 0. */
+/* Returns the place of an angle in [0, 360), or slightly below 0 if rounding put it there. */
 static double after_first(const struct rebinning *rebinning, double degree)
 {
     const double turned = fmod(degree - rebinning->range.first, 360),
@@ -137,8 +137,8 @@ static double after_first(const struct rebinning *rebinning, double degree)
     return positive > 360 - 1e-6 ? positive - 360 : positive;
 }
 
-/* Finds the two views around an angle and the way to the second; false where the scan has none
- * there. */
+/* Finds the two views around an angle, and the fraction of the way to the second. Returns false if
+ * the scan has none there. */
 static bool find_views(const struct rebinning *rebinning, double degree, int64_t views[2],
                        double *past)
 {
@@ -163,15 +163,15 @@ static bool find_views(const struct rebinning *rebinning, double degree, int64_t
     return true;
 }
 
-/* One end of a ray has four taps, and a share of them that lies within the row. That is 1 where
- * both detector pixels do, less where the ray passes beyond the last one, and 0 where the scan does
- * not have the ray. */
+/* One direction of a ray: it has four taps, and the fraction of them that is inside the row. The
+ * fraction is 1 if both detector pixels are inside, less if the ray passes beyond the last one, and
+ * 0 if the scan does not have the ray. */
 struct ray_end {
     int64_t index[REBIN_TAPS / 2];
     double weight[REBIN_TAPS / 2], seen;
 };
 
-/* Finds the end of a ray that is seen at gamma (radian) in the view at `degree`. */
+/* Finds the taps of a ray that is seen at gamma (radian) in the view at `degree`. */
 static struct ray_end find_end(const struct rebinning *rebinning, double degree, double gamma)
 {
     const struct beam_geometry *grid = &rebinning->scan.grid;
@@ -187,8 +187,8 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
     for (int side = 0; side < 2; side++) {
         const double d = below + side, w = side ? at - below : 1 - (at - below);
         const bool there = d >= 0 && d < (double)grid->n_detectors;
-        /* A tap outside the row has weight 0 and its neighbor's index, so that a NaN elsewhere does
-         * not come in. */
+        /* A tap outside the row gets weight 0 and its neighbor's index, so that no NaN from
+         * elsewhere is read. */
         const int64_t detector = (int64_t)(there ? d : below + 1 - side);
         for (int view = 0; view < 2; view++) {
             end.index[2 * view + side] = views[view] * grid->n_detectors + detector;
@@ -199,7 +199,8 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
     return end;
 }
 
-/* Takes the end of which the row sees more, or the mean where it sees as much of both. */
+/* Takes the direction in which the row sees more of the ray, or the mean of both if these are
+ * equal. */
 static void find_sample(const struct rebinning *rebinning, double theta, double s,
                         struct rebin_sample *sample)
 {
@@ -253,7 +254,7 @@ void ts_rebin_table(const struct stage_context *context, struct rebin_sample *ta
 
 struct scratch {
     struct rebin_sample *table;
-    float *slice; /* of the input */
+    float *slice; /* a slice of the input */
     struct view_place *places;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rebin turns the sinogram of a fan into that of a parallel beam; rebin.c has the rule. The taps of
- * a sample are the same for all slices, so that a table of them is made once, by the function
- * declared here, and the code of both devices only adds up what the table names.
+ * a sample are the same for all slices, so a table of them is made once, by the function declared
+ * here; the code of both devices only adds up the samples that it lists.
  */
 #ifndef STAGES_PROJECTION_REBIN_H
 #define STAGES_PROJECTION_REBIN_H
@@ -30,7 +30,7 @@ struct rebin_sample {
  * ts_rebin_scratch_bytes() bytes. */
 void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table,
                     struct view_place *scratch);
-/* Return the bytes of the table, up to a multiple of 64, and of the scratch. */
+/* Return the bytes of the table, rounded up to a multiple of 64, and of the scratch. */
 size_t ts_rebin_table_bytes(const struct stage_context *context);
 size_t ts_rebin_scratch_bytes(const struct stage_context *context);
 

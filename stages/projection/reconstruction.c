@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This derives the axes of a volume from those of a sinogram, checks the parameters, and on the CPU
- * does the filtering and backprojection one after the other. The volume lies about the rotation
- * axis as the one that `radon` projects does: rows fall and columns rise along the image's
- * directions, and its center is the sinogram's origin. So a volume that was projected comes back to
- * its place.
+ * This derives the axes of a volume from those of a sinogram, checks the parameters, and, on the
+ * CPU, filters and then backprojects. The volume is centered on the rotation axis as the one that
+ * `radon` projects: rows fall and columns rise along the image's directions, and its center is the
+ * sinogram's origin. So a volume that was projected comes back to its place.
  */
 #include "stages/projection/reconstruction.h"
 
@@ -61,7 +60,7 @@ const struct choice ts_view_gaps_choices[] = {
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* A scan of half a turn and the fan's angle sees every ray, from one side or the other. */
+/* A scan of half a turn plus the fan's angle sees every ray, in one direction or the other. */
 static enum ts_status check_fan_range(const struct stage_context *context,
                                       const struct reconstruction_params *params)
 {
@@ -120,8 +119,8 @@ static enum ts_status check_geometry(const struct stage_context *context,
     return TS_OK;
 }
 
-/* Returns true where rays are closer than a pixel, as in the adjoint of a projection onto a fine
- * detector, so that more than two detector pixels count for a pixel. */
+/* Returns true if rays are closer than a pixel, as in the adjoint of a projection onto a fine
+ * detector: more than two detector pixels then count for a pixel. */
 static bool has_fine_rays(const struct stage_context *context,
                           const struct reconstruction_params *params)
 {
@@ -130,7 +129,7 @@ static bool has_fine_rays(const struct stage_context *context,
     return params->model == BACK_JOSEPH && width < pixel * (1 - 1e-9);
 }
 
-/* In a fan fbp has its own weights, and the adjoint has none. */
+/* For a fan, fbp has its own weights, and the adjoint has none. */
 static enum ts_status choose_fan_method(const struct stage_context *context,
                                         struct reconstruction_params *params)
 {
@@ -161,8 +160,8 @@ static enum ts_status check_tensor(const struct stage_context *context,
                : TS_OK;
 }
 
-/* Returns the fastest method for a parallel beam. By rays that are finer than pixels `tensor-split`
- * was not measured. */
+/* Returns the fastest method for a parallel beam. `tensor-split` was not measured for rays that are
+ * closer than a pixel. */
 static enum back_method fastest_method(const struct stage_context *context,
                                        const struct reconstruction_params *params)
 {
@@ -274,7 +273,8 @@ struct fan_range ts_reconstruction_fans(const struct stage_context *context, str
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
     struct fan_range range = ts_fan_range(&scan, scratch);
-    range.whole |= range.degrees < range.needed - 1e-6; /* gaps: accept. Views count as they are */
+    range.whole |= range.degrees < range.needed - 1e-6; /* gaps: accept. Views get equal weights as
+                                                         * in a whole turn */
     ts_fan_views(&scan, &range, views, scratch);
     return range;
 }
@@ -320,12 +320,12 @@ bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
             has_fine_rays(context, params));
 }
 
-/* The scratch of one call for n slices. Each step has `step` for itself, one after the other. */
+/* The scratch of one call for n slices. The steps use `step` one after the other. */
 struct scratch {
     void *views; /* struct back_view or struct fan_view */
     float *rows; /* weighted and filtered; NULL: the input's rows are used as they are */
     struct beam_detector *detectors;
-    float *weights; /* of a view of a fan, a row for each thread */
+    float *weights; /* the weights of a fan's view, a row for each thread */
     void *step;
 };
 
@@ -368,7 +368,7 @@ size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
     return layout.bytes;
 }
 
-/* The rows of a fan times what comes before the filter. */
+/* Multiplies the rows of a fan by their weights before the filter. */
 static void weigh_rows(const struct stage_context *context, const struct fan_range *range,
                        const struct ts_image *in, const struct scratch *scratch)
 {
@@ -419,7 +419,7 @@ enum ts_status ts_reconstruction_map(const struct stage_context *context, const 
         ts_reconstruction_views(context, scratch.views, scratch.step);
         work.views = scratch.views;
     }
-    if (filters(context)) { /* a fan's rows are filtered in their place */
+    if (filters(context)) { /* a fan's rows are filtered in place */
         ts_row_filter_run(context, &filter, &work.sinogram, scratch.rows, scratch.step);
         work.sinogram.data = scratch.rows;
         work.sinogram.dtype = TS_F32;

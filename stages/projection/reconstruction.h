@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stages that put a sinogram back over a grid of pixels share this: their parameters, the
+ * The stages that reconstruct a grid of pixels from a sinogram share this: their parameters, the
  * geometry of the volume, its unit, and the CPU code. The table of each stage lists the parameters
- * that are the user's to choose; resolve() of the stage sets the others.
+ * that users can choose; its resolve() sets the others.
  */
 #ifndef STAGES_PROJECTION_RECONSTRUCTION_H
 #define STAGES_PROJECTION_RECONSTRUCTION_H
@@ -32,17 +32,17 @@ struct reconstruction_params {
     int32_t gaps;    /* enum view_gaps */
     int64_t rows, columns;
     double pixel_size, row_spacing; /* mm */
-    double center;                  /* index on the detector where the rotation axis is */
+    double center;                  /* detector index at the rotation axis */
     int32_t method;                 /* enum back_method */
-    int32_t interpolation;          /* of fourier alone: enum fourier_interpolation */
-    char unit[LENGTH_UNIT_BYTES];   /* in no table: written by resolve() */
+    int32_t interpolation;          /* only for fourier: enum fourier_interpolation */
+    char unit[LENGTH_UNIT_BYTES];   /* in no table: resolve() writes it */
 };
 
 extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
 extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
-/* These parameters describe the volume in every table of struct reconstruction_params, without and
- * with the method. */
+/* The parameters that describe the volume, for every table of struct reconstruction_params: without
+ * and with the method. */
 #define VOLUME_PARAMS(pixel_size_is)                                                               \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                \
           .derived = "the number of detector pixels", .doc = "rows of the volume's slices"),       \
@@ -72,15 +72,16 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context,
 /* Writes the volume's axes, place and dtype; quantity and unit are the stage's. */
 void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
 
-/* Returns true for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the
- * pixels: that of a fan, and with method stack that of rays finer than pixels. */
+/* Returns true for exact adjoints that follow the rays of stages/projection/joseph.h instead of
+ * pixels: that of a fan, and, with method stack, that of rays closer than pixels. */
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
-/* Returns the scan over the volume's pixels, with the parameters' center. */
+/* Returns the scan over the volume's pixels, with the center from the parameters. */
 struct beam_scan ts_reconstruction_scan(const struct stage_context *context);
 /* Returns the filter of the resolved parameters for the rows of the input. */
 struct row_filter ts_reconstruction_filter(const struct stage_context *context);
-/* Write the views of a fan, and return how they lie; and those of a parallel beam, their weights
- * included in `scale`. `scratch` has VIEW_SCRATCH_BYTES for each view. */
+/* The first writes the views of a fan and returns their range; the second writes those of a
+ * parallel beam, with their weights included in `scale`. `scratch` has VIEW_SCRATCH_BYTES for each
+ * view. */
 enum { VIEW_SCRATCH_BYTES = 24 };
 struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views,
                                         void *scratch);

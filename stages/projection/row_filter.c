@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The response of each filter is worked out in double from the kernel's samples, by a transform of
- * its own: it is made once a run, and the transforms of the library are single precision. On the
- * CPU each row is a task: it is padded, transformed, multiplied and transformed back.
+ * The response of each filter is computed in double from the kernel's samples, by the transform in
+ * this file, because those of the library have single precision. It is made once a run. On the CPU
+ * each row is a task: it is padded, transformed, multiplied and transformed back.
  */
 #include "stages/projection/row_filter.h"
 
@@ -102,9 +102,8 @@ static void transform(double *pairs, int64_t n)
         }
 }
 
-/* Returns the distance of sample i of the padded kernel from its center, which is sample 0. Along
- * an arc it is that of the chord; no two samples of a row are further apart than the first and the
- * last. */
+/* Returns the distance of sample i of the padded kernel from its center, sample 0. Along an arc it
+ * is that of the chord, limited to the distance of the first and the last sample of a row. */
 static double distance(const struct row_filter *filter, int64_t i, int64_t padded)
 {
     const int64_t n = i <= padded / 2 ? i : padded - i, last = filter->n > 1 ? filter->n - 1 : 1;
@@ -127,7 +126,8 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
         nyquist -= odd[2 * i];
     }
     transform(odd, half);
-    for (int64_t k = 0; k < half; k++) { /* index k is written when 2 k is read: in place */
+    for (int64_t k = 0; k < half; k++) { /* index k is written after 2 k was read, so this works in
+                                          * place */
         const double angle = -2 * M_PI * (double)k / (double)padded;
         response[k] = middle + odd[2 * k] * cos(angle) - odd[2 * k + 1] * sin(angle);
     }
@@ -138,9 +138,8 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
     }
 }
 
-/* The response gives the kernel's samples, and these give the transform in between: it is the sum
- * of g[k] exp(-2 pi i k (f - 1/4) / m) with g[k] = h[k] - i h[m - k], where h beyond the row is
- * 0. */
+/* The first gives samples of the kernel; the second computes the transform: the sum of g[k] exp(-2
+ * pi i k (f - 1/4) / m) with g[k] = h[k] - i h[m - k], where h beyond the row is 0. */
 void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
@@ -182,10 +181,10 @@ struct fft_shape ts_row_filter_shape(const struct row_filter *filter)
         .rank = 1, .real = true, .n = {ts_row_filter_padded(filter->n)}, .batch = 1};
 }
 
-/* One thread has these buffers. */
+/* The buffers of one thread. */
 struct row {
     float *samples, *spectrum;
-    void *work; /* of the transform */
+    void *work; /* work area of the transform */
 };
 
 static struct row lay_out_row(const struct row_filter *filter, struct memory_layout *layout)

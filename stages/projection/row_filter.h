@@ -28,9 +28,9 @@ enum row_filter_name {
     ROW_FILTER_PARZEN,
     ROW_FILTER_NONE
 };
-/* The names that users type. The first one of a filter is recorded, the others mean the same. */
+/* The names that users type. The first name of a filter is recorded; the others mean the same. */
 extern const struct choice ts_row_filter_choices[];
-/* These are the rows of `filter` and `cutoff` in the table of a stage. */
+/* The rows of `filter` and `cutoff` in the table of a stage. */
 #define ROW_FILTER_PARAMS(type)                                                                    \
     PARAM(type, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices,          \
           .unit = "", .doc = "the ramp and the window that damps its high frequencies"),           \
@@ -43,23 +43,22 @@ void ts_row_filter_resolve(const struct stage_context *context, int32_t name,
 
 struct row_filter {
     int32_t name;
-    double cutoff;  /* in (0, 1], of Nyquist */
-    double spacing; /* of the samples */
+    double cutoff;  /* in (0, 1], as a fraction of Nyquist */
+    double spacing; /* distance of the samples */
     int64_t n;      /* samples of a row */
-    bool arc; /* the spacing is an angle, in radian, and n in h[n] stands for sin(n * spacing) /
-                 spacing */
+    bool arc; /* the spacing is an angle in radian, and h[n] has sin(n * spacing) / spacing in place
+               * of n */
 };
 
-/* Returns the samples of a padded row: the power of two from 2 n - 1 on. */
+/* Returns the samples of a padded row: the smallest power of two from 2 n - 1 on. */
 int64_t ts_row_filter_padded(int64_t n);
-/* Writes the factors of a padded row's spectrum at the frequencies 0 .. padded / 2. `response`
- * holds padded + 2 numbers, of which the first padded / 2 + 1 are the result. Not for
- * ROW_FILTER_NONE. */
+/* Writes the factors of a padded row's spectrum at the frequencies 0 .. padded / 2. `response` has
+ * room for padded + 2 numbers; the first padded / 2 + 1 are the result. Not for ROW_FILTER_NONE. */
 void ts_row_filter_response(const struct row_filter *filter, double *response);
-/* Writes the factors of a spectrum at the frequencies (f - 1/4) / m of a sample's, f = 0 .. m - 1,
- * for a power of two m >= n. A row that is transformed at these frequencies without any zeros
- * behind it, multiplied and transformed back has the filtered row as its real part. The first m
- * numbers of `buffer` are the result; it has so many bytes. */
+/* Writes the factors of a spectrum at the frequencies (f - 1/4) / m in cycles per sample, f = 0 ..
+ * m - 1, for a power of two m >= n. If a row is transformed at these frequencies without zeros
+ * behind it, multiplied and transformed back, its real part is the filtered row. The first m
+ * numbers of `buffer` are the result; the other function returns the buffer's bytes. */
 void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer);
 size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m);
 

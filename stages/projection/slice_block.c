@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Filling a block transposes tiles of 16 samples of 16 slices, from (slice, row, column) to (line,
- * sample, slice): both sides then move whole cache lines. Work is cut by groups of slices and,
- * where these are fewer than the threads, by lines of the output; neither changes the order of any
+ * sample, slice): both sides then move whole cache lines. Work is divided by groups of slices and,
+ * if these are fewer than the threads, by lines of the output; neither changes the order of any
  * sum.
  */
 #include "stages/projection/slice_block.h"

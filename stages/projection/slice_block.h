@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The projectors and backprojections of the CPU share this code. They compute 16, 4 or 1 slices at
- * a time with the slices' samples side by side, so that weights are worked out once for all of them
- * and sums over slices are vectors. The input is laid out in blocks of a few lines that stay in the
- * second cache while the output passes over them.
+ * a time with the slices' samples side by side, so that weights are computed once for all of them
+ * and sums are vectors over slices. The input is copied to blocks of a few lines that stay in the
+ * second cache while all outputs use them.
  */
 #ifndef STAGES_PROJECTION_SLICE_BLOCK_H
 #define STAGES_PROJECTION_SLICE_BLOCK_H
@@ -11,21 +11,21 @@
 #include "core/image.h"
 #include "core/memory.h"
 
-/* Marks parts of loops that are compiled for several levels of the processor: they are compiled
- * with the loop. */
+/* Marks parts of loops: they are inlined, and so compiled for each level of the processor for which
+ * the loop is compiled. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum {
-    BLOCK_SLICES = 16, /* side by side at most */
-    BLOCK_LINES = 16,  /* of a block at most */
+    BLOCK_SLICES = 16, /* most slices side by side */
+    BLOCK_LINES = 16,  /* most lines of a block */
     BLOCK_MARGIN = 2   /* zero samples on both sides of a line */
 };
 
 /* One sample of 4 slices. Loops over 16 slices have vectors of the processor's width. */
 typedef float slices_4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* Lines m_first, ... of the major axis (rows where along_rows, else columns), each with all samples
- * of the minor axis. Sample i of line m_first + m in slice s of `slices` is data[(m * stride +
+/* Lines m_first, ... of the major axis (rows if along_rows, else columns), each with all samples of
+ * the minor axis. Sample i of line m_first + m in slice s of `slices` is data[(m * stride +
  * BLOCK_MARGIN + i) * slices + s]. */
 struct slice_block {
     float *data;
@@ -34,15 +34,15 @@ struct slice_block {
     int64_t stride; /* n_minor + 2 BLOCK_MARGIN */
 };
 
-/* Returns the number of lines of one block. It depends on the samples of a line alone, because it
- * fixes the order of sums. */
+/* Returns the number of lines of one block. It depends only on the samples of a line, because it
+ * decides the order of sums. */
 static inline int64_t ts_slice_block_lines(int64_t n_minor)
 {
     return n_minor <= 512 ? BLOCK_LINES : n_minor <= 1024 ? BLOCK_LINES / 2 : BLOCK_LINES / 4;
 }
 
-/* Returns an empty block of lines [m, m + ts_slice_block_lines()), as far as there are n_major of
- * them. */
+/* Returns an empty block of lines from m on: ts_slice_block_lines() of them, or fewer at the end of
+ * the n_major lines. */
 static inline struct slice_block ts_slice_block(float *data, bool along_rows, int64_t m,
                                                 int64_t n_major, int64_t n_minor)
 {
@@ -55,7 +55,7 @@ static inline struct slice_block ts_slice_block(float *data, bool along_rows, in
                                 .stride = n_minor + 2 * BLOCK_MARGIN};
 }
 
-/* Returns the bytes of a block of BLOCK_SLICES slices, up to a multiple of cache lines. */
+/* Returns the bytes of a block of BLOCK_SLICES slices, rounded up to whole cache lines. */
 size_t ts_slice_block_bytes(int64_t n_minor);
 /* Fills the data from slices [z, z + slices) of the image. */
 void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices,
@@ -67,17 +67,16 @@ static inline int ts_slice_group(int64_t slices_left)
     return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
 }
 
-/* This is an output of n_lines lines a slice (views, or rows of pixels), each of line_samples
- * samples. */
+/* An output of n_lines lines a slice (views, or rows of pixels), with line_samples samples each. */
 struct slice_work {
     int64_t n_slices, n_lines, line_samples;
-    size_t
-        sum_bytes; /* of the sums that one thread has in work at once, at least those of one line */
-    size_t block_bytes; /* of one thread's block of the input */
+    size_t sum_bytes;   /* bytes of the sums that one thread works on at once, at least those of one
+                         * line */
+    size_t block_bytes; /* bytes of one thread's block of the input */
     int threads;
 };
 
-/* One thread's part: lines [first, first + n) of slices [z, z + slices). */
+/* The part that one thread does: lines [first, first + n) of slices [z, z + slices). */
 struct slice_part {
     int64_t z, first, n;
     int slices;
@@ -85,8 +84,8 @@ struct slice_part {
 typedef void slice_task(const void *job, const struct slice_part *part, float *sums, float *block);
 
 size_t ts_slice_work_scratch(const struct slice_work *work);
-/* Calls the task for every part, all full groups of one width and then those of the next, spread
- * over the threads. */
+/* Calls the task for every part, spread over the threads: first for all full groups of one width,
+ * then for those of the next. */
 void ts_slice_work_run(const struct slice_work *work, slice_task *task, const void *job,
                        void *scratch);
 

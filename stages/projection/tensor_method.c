@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A line of n samples needs (TENSOR_LEFT + n + TENSOR_RIGHT) / TENSOR_WINDOW blocks, rounded up,
- * and the loads of a window reach into the block behind it: so many blocks, times the slices side
- * by side, must be below 2^32. Rays of one view cross a row or a column at most spacing * hypot(dy,
- * dx) / (dy dx) pixels apart.
+ * and the loads of a window reach into the block behind it. The number of these blocks, times the
+ * slices side by side, must be below 2^32. Rays of one view cross a row or a column at most spacing
+ * * hypot(dy, dx) / (dy dx) pixels apart.
  */
 #include "stages/projection/tensor_method.h"
 
@@ -53,7 +53,7 @@ enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_ma
     return ts_diag_hint(context->diag, "method: stack");
 }
 
-enum { MOST_APART = 16 }; /* pixels */
+enum { MOST_APART = 16 }; /* in pixels */
 
 static double rays_apart(const struct tensor_grid *grid, double detector_spacing)
 {
@@ -76,7 +76,7 @@ enum ts_status ts_tensor_check_rays(const struct stage_context *context,
     enum ts_status status = ts_tensor_check(context, grid->ny, grid->nx, split);
     if (status == TS_OK)
         status = ts_tensor_check(context, grid->nx, grid->ny,
-                                 split); /* lines are columns where rays are steep */
+                                 split); /* lines are columns if rays are steep */
     if (status != TS_OK || apart <= MOST_APART)
         return status;
     ts_param_error(

@@ -12,8 +12,8 @@
 #include "stages/engine/stage.h"
 
 enum {
-    TENSOR_LEFT = 2,  /* zeros before a line's first sample, */
-    TENSOR_RIGHT = 8, /* and after its last, at least */
+    TENSOR_LEFT = 2,  /* zeros before a line's first sample */
+    TENSOR_RIGHT = 8, /* least zeros after its last sample */
     TENSOR_WINDOW = 8 /* samples of a line in one product */
 };
 
@@ -22,7 +22,7 @@ enum {
 enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_major,
                                int64_t n_minor, bool split);
 
-/* Returns true where ts_tensor_check() finds nothing to refuse. */
+/* Returns true if ts_tensor_check() finds nothing to refuse. */
 bool ts_tensor_takes(const struct stage_context *context, int64_t n_major, int64_t n_minor,
                      bool split);
 
@@ -32,12 +32,12 @@ struct tensor_grid {
     double dy, dx;
 };
 /* Checks a projection of such slices onto detector pixels that are detector_spacing apart, in the
- * unit of dy and dx. Windows of neighboring pixels serve neighboring rays, so that rays must not
- * lie far apart. Errors: those above, and tensor-apart. */
+ * unit of dy and dx. A window of neighboring pixels serves neighboring rays, so rays must not be
+ * far apart. Errors: those above, and tensor-apart. */
 enum ts_status ts_tensor_check_rays(const struct stage_context *context,
                                     const struct tensor_grid *grid, double detector_spacing,
                                     bool split);
-/* Returns true where ts_tensor_check_rays() finds nothing to refuse. */
+/* Returns true if ts_tensor_check_rays() finds nothing to refuse. */
 bool ts_tensor_takes_rays(const struct stage_context *context, const struct tensor_grid *grid,
                           double detector_spacing, bool split);
 

@@ -8,8 +8,8 @@
  *     q = A p   alpha = <p, s> / ||q||^2   x += alpha p   r -= alpha q
  *     s = A' r   beta = ||s||^2 / gamma   gamma = ||s||^2   p = s + beta p     and again
  *
- * In exact numbers <p, s> is gamma. Where a slice is solved to rounding, s holds rounding errors
- * alone and p may cancel to next to nothing: gamma / ||q||^2 then throws x far off, while the step
+ * In exact numbers <p, s> is gamma. If a slice is solved to rounding, s consists only of rounding
+ * errors, and p may cancel to almost nothing: gamma / ||q||^2 then moves x far away, while the step
  * with <p, s> is the best along p, whatever p is.
  *
  * M. R. Hestenes, E. Stiefel, 1952; A. Bjoerck, Numerical Methods for Least Squares Problems, 1996,
@@ -26,14 +26,14 @@
 
 const struct iterate_needs ts_cgls_needs = {.volumes = 2, .sinograms = 2};
 
-/* The names that the arrays of the group have above. */
+/* The names of the group's arrays, as in the formulas above. */
 enum { P, S };
 enum { R, Q };
 struct numbers {
     double gamma[ITERATE_GROUP], along[ITERATE_GROUP]; /* ||s||^2, <p, s> */
 };
 
-/* to[i] = a * to[i] + b * from[i] in each slice, for `rows` rows of `row` elements. */
+/* Computes to[i] = a * to[i] + b * from[i] in each slice, for `rows` rows of `row` elements. */
 static void combine(const struct iterate_group *group, float *to, const double *a, const double *b,
                     const float *from, int64_t rows, int64_t row)
 {

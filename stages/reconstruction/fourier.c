@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fourier, by gridding (stages/reconstruction/fourier.h has the formula and the axes). Parameters
- * and the tables of views and frequencies are for both devices, the rest is the CPU's.
+ * and the tables of views and frequencies are for both devices, the rest is for the CPU.
  *
  * Two slices, 2 p and 2 p + 1, are the real and the imaginary part of a pair on one complex grid,
  * and a halo of one slice brings a slice's partner wherever z is cut. Each is first multiplied by a
- * power of two that brings its largest magnitude into [1, 2), so that the rounding of one stays
- * small in the other. Pairs are side by side where the volume has more than one, so that the
- * weights of a point serve them all. At a place of the grid sums run over rising views, then
- * frequencies, whatever the threads, however z is cut and whatever is beside a pair.
+ * power of two that brings its largest magnitude into [1, 2), so that rounding errors of one are
+ * small in the other. If the volume has more than one pair, pairs are side by side, so that the
+ * weights of a point serve them all. At a place of the grid, sums run over rising views, then
+ * frequencies, whatever the threads, the slabs and the other pairs.
  */
 #include "stages/reconstruction/fourier.h"
 
@@ -26,7 +26,7 @@
 #include "stages/reconstruction/polar_transpose.h"
 #include "stages/values/finite_values.h"
 
-/* The kernel of the gridding was fitted once. Its transform, which is divided out of the slice, is
+/* The coefficients of the kernel were fitted once. Its transform, by which the slice is divided, is
  * integrated by Simpson's rule for each sample, in double. */
 
 enum { LEAST_SIDE = 16, QUADRATURE = 512 };
@@ -37,7 +37,7 @@ static int64_t polar_side(int64_t n)
     return ts_fft_length(2 * n > LEAST_SIDE ? 2 * n : LEAST_SIDE);
 }
 
-/* A least squares fit, weighted again until the largest error was smallest. */
+/* A least squares fit, with weights that were changed until the largest error was smallest. */
 const double ts_polar_kernel[GRID_TERMS] = {0.00012556867133, 0.00541794053438, -0.00691846970785,
                                             0.364481508058,   -0.741417109196,  1.98318064652,
                                             -1.53321939741,   0.928349312529};
@@ -59,7 +59,8 @@ void ts_polar_apodization(int64_t n, int64_t side, float *factors)
         const int64_t offset = sample - n / 2;
         const double frequency = (double)offset / (double)side,
                      c = 2 * cos(2 * M_PI * frequency * step);
-        double before = c / 2, now = 1, sum = 0; /* cos(-1), cos(0): the next is c now - before */
+        double before = c / 2, now = 1, sum = 0; /* cos(-1 step) and cos(0); the next is c now -
+                                                  * before */
         for (int i = 0; i <= QUADRATURE; i++) {
             sum += kernel[i] * now;
             const double next = c * now - before;
@@ -76,22 +77,23 @@ void ts_polar_apodization(int64_t n, int64_t side, float *factors)
  * the loops (polar_fill.inc) are compiled for 1, 4 and 8 pairs side by side. */
 
 enum {
-    POLAR_PAIRS = 8, /* side by side at most */
-    POLAR_RUN = 16   /* frequencies that lie together */
+    POLAR_PAIRS = 8, /* most pairs side by side */
+    POLAR_RUN = 16   /* frequencies that are together in memory */
 };
 
 struct polar_points {
     struct polar_grid grid;
     const struct polar_view *views;
     float kernel[GRID_TERMS];
-    int pairs; /* 1, 4 or POLAR_PAIRS */
-    const float
-        *spectra; /* of the rows, k = 0 .. padded - 1: [place][pairs][2], on a 64-byte boundary */
-    const float *factors; /* C over them, k = 0 .. most: [place][2]; below 0 their conjugates */
+    int pairs;            /* 1, 4 or POLAR_PAIRS */
+    const float *spectra; /* spectra of the rows, k = 0 .. padded - 1: [place][pairs][2], on a
+                           * 64-byte boundary */
+    const float *factors; /* factors by which spectra become C, k = 0 .. most: [place][2]; for
+                           * negative k their conjugates */
 };
 
-/* Returns the place of frequency k of a view. Frequencies lie in runs, [run][view][POLAR_RUN],
- * because neighboring views meet a strip at about the same frequencies. */
+/* Returns the place of frequency k of a view. Frequencies are stored in runs,
+ * [run][view][POLAR_RUN], because neighboring views meet a strip at about the same frequencies. */
 static inline int64_t ts_polar_place(int64_t n_views, int64_t view, int64_t k)
 {
     const uint64_t at = (uint64_t)k;
@@ -99,14 +101,14 @@ static inline int64_t ts_polar_place(int64_t n_views, int64_t view, int64_t k)
                      at % POLAR_RUN);
 }
 
-enum { LANES = 8 }; /* GRID_TAPS of them are taps */
-/* This is the first of the taps around a point, at ceil(position - GRID_TAPS / 2). */
+enum { LANES = 8 }; /* GRID_TAPS of these are taps */
+/* The first of the taps around a point, at ceil(position - GRID_TAPS / 2). */
 struct corner {
     int64_t row, column;
 };
 
-/* Finds the range *low .. *high of k whose rows lie within half a kernel of [first, end), with at
- * most one more on both sides. Returns false where there are none. */
+/* Finds the range *low .. *high of k whose points are within half a kernel of rows [first, end),
+ * with at most one more on both sides. Returns false if there are none. */
 static bool reaching(double per_row, double first, double end, int64_t most, int64_t *low,
                      int64_t *high)
 {
@@ -123,14 +125,14 @@ static bool reaching(double per_row, double first, double end, int64_t most, int
     return true;
 }
 
-/* This is a strip of the grid that one thread fills. */
+/* A strip of the grid that one thread fills. */
 struct strip {
     const struct polar_points *points;
     float *places;
     int64_t first, end;
 };
 
-/* A number times i has its parts exchanged, and these signs. */
+/* To multiply a complex number by i, its parts are exchanged and get these signs. */
 #define SWAPPED_2 1, 0
 #define SWAPPED_4 SWAPPED_2, 3, 2
 #define SWAPPED_8 SWAPPED_4, 5, 4, 7, 6
@@ -144,8 +146,8 @@ struct strip {
 #define TS_LOOPS "stages/reconstruction/polar_taps.inc"
 #include "core/vectors.inc"
 
-/* Overwrites `places` with rows [first, end) of the grid, [row][column][pairs][2]; on a 64-byte
- * boundary. */
+/* Overwrites `places`, which is on a 64-byte boundary, with rows [first, end) of the grid,
+ * [row][column][pairs][2]. */
 static void polar_fill(const struct polar_points *points, int64_t first, int64_t end, float *places)
 {
     const struct strip strip = {points, places, first, end};
@@ -161,24 +163,25 @@ static void polar_fill(const struct polar_points *points, int64_t first, int64_t
 }
 
 /* A group of pairs is reconstructed in three passes. The first transforms rows to frequencies. The
- * second fills strips of the grid and transforms them across while they are in the cache; of the
- * result the slice's columns are kept. The third transforms columns down, undoes the kernel and
- * writes the rows of the slice that remain. */
+ * second fills strips of the grid and transforms their rows while they are in the cache; only the
+ * slice's columns are kept. The third transforms columns, divides by the kernel's transform and
+ * writes the slice's rows. */
 
 struct polar_scan {
     struct polar_grid grid;
     const struct polar_view *views; /* [n_views] */
-    const double *response;         /* of the frequencies 0 .. grid.most, 1 / padded included */
+    const double *response;         /* at the frequencies 0 .. grid.most, with 1 / padded
+                                     * included */
     float kernel[GRID_TERMS];
-    const float *row_factors, *column_factors; /* that undo the kernel */
+    const float *row_factors, *column_factors; /* the factors that undo the kernel */
 };
 
 enum {
-    LINE = 8,            /* numbers of a cache line */
+    LINE = 8,            /* numbers in a cache line */
     STRIP = 16,          /* rows of the grid that one thread fills at once */
-    COLUMNS = 8,         /* columns transformed side by side */
-    BLOCK = 32,          /* frequencies whose phases are worked out from that of the first */
-    MOST_BYTES = 1 << 30 /* of the places of POLAR_PAIRS pairs */
+    COLUMNS = 8,         /* columns that are transformed side by side */
+    BLOCK = 32,          /* frequencies whose phases are computed from that of the first */
+    MOST_BYTES = 1 << 30 /* most bytes of the places of POLAR_PAIRS pairs */
 };
 
 enum { ROWS_FFT, ACROSS_FFT, DOWN_FFT, N_FFT };
@@ -187,16 +190,16 @@ struct work {
     const struct stage_context *context;
     const struct polar_scan *scan;
     const struct ts_image *in;
-    int pairs;             /* side by side */
-    int active;            /* of them hold slices */
-    complex_pair *spectra; /* as of struct polar_points */
+    int pairs;             /* pairs side by side */
+    int active;            /* number of these that have slices */
+    complex_pair *spectra; /* as in struct polar_points */
     complex_pair *factors;
     complex_pair *places; /* [COLUMNS of the slice][pairs][row of the grid][column of these] */
     unsigned char
-        *threads; /* the lines or strips of all threads, and the work areas of their transforms: */
-    size_t line_bytes, own_bytes; /* of one thread its lines or strip, and all of it */
+        *threads; /* the lines or strips of all threads, and the work areas of their transforms */
+    size_t line_bytes, own_bytes; /* bytes of one thread's lines or strip, and of all its memory */
     int64_t slices[2 * POLAR_PAIRS];
-    float *out[2 * POLAR_PAIRS]; /* NULL: nowhere */
+    float *out[2 * POLAR_PAIRS]; /* output of each slice; NULL: not wanted */
     float scale[2 * POLAR_PAIRS];
     bool finite[2 * POLAR_PAIRS];
 };
@@ -218,8 +221,8 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Returns the pairs side by side. The whole volume decides, so that the number does not depend on
- * the slabs. */
+/* Returns the number of pairs side by side. It depends only on the whole volume, not on the
+ * slabs. */
 static int pairs_of(const struct stage_context *context, const struct polar_grid *grid)
 {
     const int64_t n = context->in.axes[0].n, bytes = grid->grid_rows * grid->n_columns *
@@ -239,8 +242,8 @@ static void lay_out_slices(const struct stage_context *context, const struct pol
     const size_t pairs = (size_t)work->pairs, padded = (size_t)grid->padded,
                  across = (size_t)grid->grid_columns, down = (size_t)grid->grid_rows,
                  runs = (padded + POLAR_RUN - 1) / POLAR_RUN;
-    /* A thread holds the rows of a view, or a strip and a line of it, or columns; each line may be
-     * one LINE longer. */
+    /* A thread has room for the rows of a view, or a strip and a line of it, or columns; each line
+     * may be one LINE longer. */
     const size_t lines = pairs * (padded + MEMORY_ALIGNMENT),
                  strip = (STRIP + 1) * pairs * (across + MEMORY_ALIGNMENT),
                  columns = COLUMNS * (down + MEMORY_ALIGNMENT);
@@ -267,7 +270,8 @@ static size_t polar_slices_scratch(const struct stage_context *context,
 
 /* ---- lines and pairs side by side ------------------------------------------------------------ */
 
-/* Move pairs that lie side by side to a line each, and COLUMNS columns of n rows likewise. */
+/* Move pairs that are side by side to one line each, and do the same for COLUMNS columns of n
+ * rows. */
 TS_VECTORIZED static void pairs_to_lines(const complex_pair *from, int64_t pairs, int64_t n,
                                          complex_pair *lines, int64_t step)
 {
@@ -282,13 +286,13 @@ TS_VECTORIZED static void columns_to_lines(const complex_pair *from, int64_t n, 
         ts_polar_transpose(from + column, COLUMNS, n, lines + column * step, step);
 }
 
-/* Returns the distance of lines of n numbers, which begin on cache lines. */
+/* Returns the distance of lines of n numbers, each of which begins on a cache line. */
 static int64_t line_step(int64_t n)
 {
     return (n + LINE - 1) / LINE * LINE;
 }
 
-/* Moves lines to the numbers of a view, whose pairs lie side by side. */
+/* Moves lines to the numbers of a view, with pairs side by side. */
 TS_VECTORIZED static void lines_to_pairs(const struct polar_grid *grid, int64_t view,
                                          const complex_pair *lines, int64_t pairs,
                                          complex_pair *spectra)
@@ -307,8 +311,8 @@ TS_VECTORIZED static void lines_to_pairs(const struct polar_grid *grid, int64_t 
 
 /* ---- rows to frequencies --------------------------------------------------------------------- */
 
-/* Finds the scale of a slice from its largest magnitude. *finite: it holds no NaN and no
- * infinity. */
+/* Finds the scale of a slice from its largest magnitude. *finite is set to false if it has a NaN or
+ * an infinity. */
 static void look_at(const struct ts_image *in, int64_t slice, float *scale, bool *finite)
 {
     const size_t n = ts_slice_count(in), bytes = ts_dtype_bytes(in->dtype);
@@ -326,7 +330,7 @@ static void look_at(const struct ts_image *in, int64_t slice, float *scale, bool
     int exponent = 0;
     if (*finite && most > 0)
         frexpf(most, &exponent);
-    /* The scale and its inverse must be floats, so that the smallest numbers stay small. */
+    /* The scale and its inverse must be normal floats; the smallest numbers then stay small. */
     exponent = exponent < -124 ? -124 : exponent > 124 ? 124 : exponent;
     *scale = ldexpf(1, -exponent);
 }
@@ -351,8 +355,8 @@ static void load_row(const struct work *work, int pair, int64_t view, float *lin
     }
 }
 
-/* Works out the factors of the spectrum of a view, k = 0 .. most: response times weight times
- * phase. The sine and cosine of a block's first frequency give those behind it by a product. */
+/* Computes the factors of the spectrum of a view, k = 0 .. most: response times weight times phase.
+ * The sine and cosine of a block's first frequency give those of the others by a product. */
 TS_VECTORIZED static void make_factors(const struct polar_scan *scan, int64_t view,
                                        complex_pair *factors)
 {
@@ -375,7 +379,7 @@ TS_VECTORIZED static void make_factors(const struct polar_scan *scan, int64_t vi
     }
 }
 
-/* Transforms the rows of a view, one pair a line. Pairs that hold no slices become 0. */
+/* Transforms the rows of a view, one pair a line. Pairs without slices become 0. */
 static void rows_to_spectra(const struct work *work, int64_t view, unsigned char *own)
 {
     const struct polar_grid *grid = &work->scan->grid;
@@ -401,7 +405,7 @@ static complex_pair *column_places(const struct work *work, int64_t block, int64
 }
 
 /* Keeps the slice's columns of a transformed row of the grid. Column c of the slice is sample c -
- * n_columns / 2 of the row, which repeats itself. */
+ * n_columns / 2 of the row, which is periodic. */
 static void keep_columns(const struct work *work, int64_t pair, int64_t row,
                          const complex_pair *line)
 {
@@ -409,7 +413,7 @@ static void keep_columns(const struct work *work, int64_t pair, int64_t row,
     const int64_t left = grid->n_columns / 2, across = grid->grid_columns;
     for (int64_t first = 0; first < grid->n_columns; first += COLUMNS) {
         complex_pair *to = column_places(work, first / COLUMNS, pair, row);
-        if (first + COLUMNS <= left || first >= left) /* behind the slice samples may be anything */
+        if (first + COLUMNS <= left || first >= left) /* samples behind the slice may be anything */
             memcpy(to, line + (first < left ? across : 0) - left + first, COLUMNS * sizeof *to);
         else
             for (int64_t i = 0; i < COLUMNS; i++)
@@ -460,7 +464,7 @@ static inline void write_row(const struct work *work, int slice, int64_t row, in
         to[i] = values[i][slice % 2] * (factor * scan->column_factors[first + i]) * back;
 }
 
-/* Writes columns of both slices of a pair out of lines, four rows at a time. */
+/* Writes columns of both slices of a pair from lines, four rows at a time. */
 TS_VECTORIZED static void write_columns(const struct work *work, int pair, int64_t first, int64_t n,
                                         const complex_pair *lines)
 {
@@ -540,7 +544,7 @@ static void polar_slices(const struct stage_context *context, const struct polar
         work.active = 0;
         for (int i = 0; i < 2 * work.pairs && first + i / 2 * 2 < z_end; i++) {
             const int64_t z = first + i;
-            work.slices[i] = z - z_first + 1; /* 1: the slice before */
+            work.slices[i] = z - z_first + 1; /* slice 1 is the slice before the first */
             work.out[i] = z >= z_first && z < z_end
                               ? (float *)out->data + (size_t)(z - z_first) * slice
                               : NULL;
@@ -586,7 +590,7 @@ static int64_t highest(const struct reconstruction_params *params, int64_t padde
 static double interpolation_at(int32_t interpolation, double u)
 {
     if (interpolation == FOURIER_SINC)
-        return u < 0.5 ? 1 : 0.5; /* once at u = -1/2, once at 1/2 */
+        return u < 0.5 ? 1 : 0.5; /* half at u = -1/2 and half at 1/2 */
     return u > 0 ? pow(sin(M_PI * u) / (M_PI * u), 2) : 1;
 }
 
@@ -604,8 +608,8 @@ struct polar_grid ts_fourier_grid(const struct stage_context *context)
                                .n_detectors = context->in.axes[2].n};
 }
 
-/* A back_view gives the detector index at which a pixel lies; index / padded is the phase of
- * frequency 1 there, in turns. */
+/* A back_view gives the detector index of a pixel; index / padded is the phase of frequency 1
+ * there, in turns. */
 void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *scratch)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
@@ -649,12 +653,12 @@ static int fourier_transforms(const struct stage_context *context,
     return context->device ? 0 : polar_slices_transforms(&grid, shapes);
 }
 
-/* These are the parts of the scratch of one call. */
+/* The parts of the scratch of one call. */
 struct scratch {
     struct polar_view *views;
     double *response;
     float *row_factors, *column_factors;
-    void *step; /* of the views first, then of the slices */
+    void *step; /* first used for the views, then for the slices */
 };
 
 static struct scratch lay_out(const struct stage_context *context, const struct polar_grid *grid,

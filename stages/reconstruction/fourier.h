@@ -37,7 +37,7 @@
 enum { GRID_TAPS = 5, GRID_TERMS = 8 };
 
 struct polar_grid {
-    int64_t n_rows, n_columns;       /* of the slice */
+    int64_t n_rows, n_columns;       /* sides of the slice */
     int64_t grid_rows, grid_columns; /* even, with no prime factor above 5 */
     int64_t padded; /* samples of a row of the sinogram with its zeros, a power of two */
     int64_t most; /* the highest frequency of a row, in 1 / padded cycles a sample: below padded */
@@ -47,31 +47,30 @@ struct polar_grid {
 struct polar_view {
     double per_row, per_column; /* places of the grid from one k to the next */
     double shift; /* turns of C's phase from one k to the next, for the rotation axis and the middle
-                     of the slice */
+                   * of the slice */
     double weight;
 };
 
-/* The coefficients of K begin with that of u^0. */
+/* The coefficients of K, beginning with that of u^0. */
 extern const double ts_polar_kernel[GRID_TERMS];
 /* Writes 1 over the kernel's transform at samples 0 .. n - 1 of a slice's side, for a grid of that
  * side. */
 void ts_polar_apodization(int64_t n, int64_t side, float *factors);
 
-/* The spectrum of a filtered row repeats itself; it gets this factor at u cycles a detector
- * pixel. */
+/* The spectrum of a filtered row is periodic; at u cycles a detector pixel it gets this factor. */
 enum fourier_interpolation {
     FOURIER_LINEAR, /* sinc(u)^2 up to u = 1 */
     FOURIER_SINC    /* 1 up to u = 0.5 */
 };
 
-/* Returns the grid that the resolved parameters make of the input. */
+/* Returns the grid that follows from the resolved parameters and the input. */
 struct polar_grid ts_fourier_grid(const struct stage_context *context);
-/* Writes the views in the input's order, the weights of the sum over views included. `scratch` has
- * POLAR_VIEW_SCRATCH_BYTES for each view. */
+/* Writes the views in the input's order, with the weights of the sum over views included. `scratch`
+ * has POLAR_VIEW_SCRATCH_BYTES for each view. */
 enum { POLAR_VIEW_SCRATCH_BYTES = sizeof(struct back_view) + VIEW_SCRATCH_BYTES };
 void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *scratch);
-/* Writes the factors of the spectrum of a row at the frequencies 0 .. grid.most, 1 / padded
- * included. `response` holds padded + 2 numbers. */
+/* Writes the factors of the spectrum of a row at the frequencies 0 .. grid.most, with 1 / padded
+ * included. `response` has room for padded + 2 numbers. */
 void ts_fourier_response(const struct stage_context *context, double *response);
 
 #endif

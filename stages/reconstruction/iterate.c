@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Iterative reconstructions share these stop rules, norms and groups of slices. By the discrepancy
- * principle (V. A. Morozov, 1966) a slice is done once ||b - A x|| is what the noise alone makes of
- * it, noise * sqrt(number of rays): to fit b any better would be to fit the noise. Norms are summed
- * in double, in an order that the sizes alone fix.
+ * principle (V. A. Morozov, 1966) a slice is done once ||b - A x|| is as small as noise makes it,
+ * noise * sqrt(number of rays): a better fit of b would fit the noise. Norms are summed in double,
+ * in an order that depends only on the sizes.
  */
 #include "stages/reconstruction/iterate.h"
 
@@ -34,8 +34,8 @@ const struct stage_method_tolerance ts_iterate_method_tolerances[] = {
     {0},
 };
 
-/* The projector has its own limits, beside those of the backprojection. A method that was chosen
- * here (`is_auto`) gives way to `stack`. */
+/* The projector has its own limits, beside those of the backprojection. If the method was chosen
+ * here (`is_auto`), it becomes `stack` instead of an error. */
 static enum ts_status check_tensor(const struct stage_context *context,
                                    struct reconstruction_params *volume, bool is_auto)
 {
@@ -89,7 +89,7 @@ enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_i
     return TS_OK;
 }
 
-/* Returns true where a slice is done whose residual and sinogram have these squares. */
+/* Returns true if a slice is done whose residual and sinogram have these squared norms. */
 static bool is_done(const struct iterate_params *params, double residual_square,
                     double sinogram_square, double n_rays)
 {
@@ -131,7 +131,7 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
     }
 }
 
-/* Reports how far the group is. Groups follow one another, each with as many iterations at most. */
+/* Reports how far the group is. Groups follow one another, each with the same most iterations. */
 static void report(const struct iterate_group *group, int64_t i, double residual)
 {
     const int64_t most = group->params->iterations;
@@ -197,7 +197,7 @@ void ts_iterate_subtract(const struct iterate_group *group, float *residual)
 
 /* ---- A and A' -------------------------------------------------------------------------------- */
 
-/* Descriptions of the group's arrays as images. */
+/* These describe the group's arrays as images. */
 static struct ts_image as_sinogram(const struct iterate_group *group, float *values, int64_t n)
 {
     const struct beam_scan *scan = &group->scan;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Iterative reconstructions share this: their parameters, when a slice is done, its residuals, and
- * on the CPU the arrays and the loop over groups of slices. Slices go in groups of up to 16, side
- * by side in A and A'.
+ * on the CPU the arrays and the loop over groups of slices. Slices are iterated in groups of up to
+ * 16, side by side in A and A'.
  *
  * The residual after i iterations is ||b - A x|| / ||b|| over the rays of a slice, where b is its
  * sinogram and x the image so far. At the start x is 0 and the residual 1 (0 for a sinogram of
- * zeros). Each slice stops for itself: the last residual that is a number is that of its image, and
- * those behind it are NaN.
+ * zeros). Each slice stops by itself: its last residual that is a number is that of its image;
+ * later ones are NaN.
  */
 #ifndef STAGES_RECONSTRUCTION_ITERATE_H
 #define STAGES_RECONSTRUCTION_ITERATE_H
@@ -24,13 +24,14 @@ extern const struct stage_method_tolerance ts_iterate_method_tolerances[];
 
 /* The parameter struct of every such stage has this one as its first member. */
 struct iterate_params {
-    struct reconstruction_params volume; /* first, so that what reads it reads these as well */
+    struct reconstruction_params volume; /* must be first, so that code that reads struct
+                                          * reconstruction_params can read this */
     int64_t iterations;
     int32_t stop; /* enum iterate_stop */
     double tolerance, noise;
 };
 
-/* The parameters of these fields; RECONSTRUCTION_PARAMS are those of the volume. */
+/* The parameters of these fields; RECONSTRUCTION_PARAMS has those of the volume. */
 #define ITERATE_PARAMS(most)                                                                       \
     PARAM(struct iterate_params, iterations, .unit = "", .init.i = most, .min = 1, .max = 100000,  \
           .doc = "number of iterations, at most"),                                                 \
@@ -53,7 +54,7 @@ enum ts_status ts_iterate_resolve(const struct stage_context *context, void *val
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out);
 int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
 
-/* The arrays that a method asks for beside the image, on every device: volumes and sinograms of a
+/* The arrays that a method needs beside the image, on every device: volumes and sinograms of a
  * group of slices, and a number for each ray and each pixel of one slice. */
 enum { ITERATE_VOLUMES = 2, ITERATE_SINOGRAMS = 2 };
 struct iterate_needs {
@@ -64,27 +65,28 @@ extern const struct iterate_needs ts_cgls_needs, ts_sirt_needs;
 
 /* ---- on the CPU ------------------------------------------------------------------------------ */
 
-/* This is a group of slices that iterate together. */
+/* A group of slices that iterate together. */
 struct iterate_group {
     const struct stage_context *context;
     const struct iterate_params *params;
     struct beam_scan scan;
     int threads;
-    int64_t z, n;             /* first slice within the slab, and how many, at most ITERATE_GROUP */
-    int64_t n_rays, n_pixels; /* of a slice */
-    const struct ts_image *tables; /* as context->tables */
+    int64_t z, n;                  /* first slice within the slab, and number of slices, at most
+                                    * ITERATE_GROUP */
+    int64_t n_rays, n_pixels;      /* rays of a slice; pixels of a slice */
+    const struct ts_image *tables; /* the same as context->tables */
     const struct ts_image *in;     /* the sinograms of the slab, of any dtype */
     float *image;                  /* the group's slices of the output */
     float *volumes[ITERATE_VOLUMES], *sinograms[ITERATE_SINOGRAMS], *ray_weights, *pixel_weights;
     bool done[ITERATE_GROUP];
     double sinogram_square[ITERATE_GROUP],
-        square[ITERATE_GROUP]; /* of ||b||, and of the last norm asked for */
+        square[ITERATE_GROUP]; /* squares of ||b||, and of the last norm that was computed */
     double *partial;           /* sums of rows */
     void *projecting;          /* scratch of A and A' */
 };
 
-/* scratch_bytes() and map() of a stage. begin() (NULL: nothing) is called once, then run() for
- * every group, whose image is 0. */
+/* Carries out map() of a stage, and returns its scratch bytes. begin() (NULL: nothing) is called
+ * once, then run() for every group, whose image is 0. */
 typedef void iterate_run(struct iterate_group *group);
 size_t ts_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs,
                           int64_t n);
@@ -98,14 +100,14 @@ void ts_iterate_project(const struct iterate_group *group, float *volume, float 
                         int64_t n);
 void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume,
                             int64_t n);
-/* residual = b - residual. */
+/* Computes residual = b - residual. */
 void ts_iterate_subtract(const struct iterate_group *group, float *residual);
-/* group->square[k] = <a, b> of slice k, for `count` elements in rows of `row`: each row is summed
- * in double, then the rows in rising order, so that the sizes alone fix the order. */
+/* Sets group->square[k] = <a, b> of slice k, for `count` elements in rows of `row`: each row is
+ * summed in double, then the rows in rising order, so that the order depends only on the sizes. */
 void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count,
                          int64_t row);
 /* Records and reports the residuals after i iterations, and marks the slices that are done. Returns
- * false once all are, or i is the last. */
+ * false once all are done, or if i is the last. */
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual);
 
 #endif

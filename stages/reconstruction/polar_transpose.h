@@ -13,7 +13,7 @@ enum { POLAR_TILE = 4 };
 
 typedef float complex_pair __attribute__((vector_size(8), aligned(8), may_alias));
 
-/* to[j][i] = from[i][j], i < n, j < POLAR_TILE. */
+/* Sets to[j][i] = from[i][j] for i < n, j < POLAR_TILE. */
 static inline __attribute__((always_inline)) void ts_polar_transpose(const complex_pair *from,
                                                                      int64_t from_step, int64_t n,
                                                                      complex_pair *to,

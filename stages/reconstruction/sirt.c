@@ -2,8 +2,8 @@
  *
  * sirt: x <- x + relaxation * C A' R (b - A x), from x = 0; (z, view, detector) -> (z, y, x), f32.
  * A is Joseph's projector of stages/projection/joseph.h and A' its exact adjoint; R and C are
- * diagonal, one over the sums of A's rows and columns, and 0 where a sum is 0 (P. Gilbert, 1972; J.
- * Gregor, T. Benson, 2008). The order of every sum of a slice is fixed by the sizes alone.
+ * diagonal: the inverses of the sums of A's rows and columns, or 0 if a sum is 0 (P. Gilbert, 1972;
+ * J. Gregor, T. Benson, 2008). The order of every sum of a slice depends only on the sizes.
  */
 #include "stages/reconstruction/sirt.h"
 
@@ -45,7 +45,7 @@ static void find_weights(struct iterate_group *group)
     invert_sums(group->pixel_weights, group->n_pixels, (float)params_of(group)->relaxation);
 }
 
-/* residual = R residual. */
+/* Computes residual = R residual. */
 static void weigh(const struct iterate_group *group, float *residual)
 {
     const int64_t row = group->scan.grid.n_detectors, rows = group->scan.n_views;
@@ -58,7 +58,7 @@ static void weigh(const struct iterate_group *group, float *residual)
     }
 }
 
-/* x += relaxation * C * change in the slices that go on. */
+/* Computes x += relaxation * C * change in the slices that are not done. */
 static void add_change(const struct iterate_group *group)
 {
     const int64_t row = group->scan.grid.n_columns, rows = group->scan.grid.n_rows;

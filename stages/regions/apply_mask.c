@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask: y = x within the mask. Outside, y = value; or y = x and the pixel is invalid, and
- * then the framework writes which pixels are valid (stages/engine/stage.h: masks). Within is where
- * the mask is valid, a number, and not 0.
+ * apply_mask: y = x inside the mask, which is where the mask is valid, a number and not 0. Outside,
+ * y = value; or y = x and the pixel becomes invalid, which the framework records
+ * (stages/engine/stage.h: masks).
  */
 #include "stages/regions/apply_mask.h"
 

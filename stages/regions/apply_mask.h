@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask leaves out of an image what lies outside a mask, an image of the same shape: these
- * pixels become invalid, or get a value. The parameters stand here because the CPU code and
+ * apply_mask removes from an image what is outside a mask, which is an image of the same shape:
+ * these pixels become invalid, or get a value. The parameters are here because the CPU code and
  * cuda/regions/apply_mask.cu both read them.
  */
 #ifndef STAGES_REGIONS_APPLY_MASK_H

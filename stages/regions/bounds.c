@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * bounds: the smallest and the largest index of each axis at which a pixel belongs to the region.
- * The ends of slices join in any grouping. A row whose first and last pixel of the region lie
- * within those of the box so far changes nothing but the count.
+ * The bounds of slices join in any grouping. A row whose first and last pixel of the region are
+ * inside the box so far changes only the count.
  */
 #include "stages/regions/bounds.h"
 
@@ -61,7 +61,7 @@ static void widen(struct bounds_box *box, int axis, int64_t first, int64_t end)
     box->end[axis] = (uint32_t)end > box->end[axis] ? (uint32_t)end : box->end[axis];
 }
 
-/* Adds n pixels of a row, from column x on, of which the keys are given. */
+/* Adds n pixels of a row, starting at column x, with these keys. */
 static void add_pixels(struct bounds_box *box, const int32_t *keys, const double *chosen,
                        const uint64_t *bits[2], size_t first_bit, struct key_range within,
                        const int64_t at[3], int64_t n)

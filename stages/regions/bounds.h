@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bounds finds the smallest box that holds a region: the pixels of a mask, or those above or below
- * a value, or both. The box becomes tables of the result, and crop cuts by it. What the CPU code
- * and cuda/regions/bounds.cu both fill stands here.
+ * bounds finds the smallest box that contains a region: the pixels of a mask, or those above or
+ * below a value, or both. The box becomes tables of the result, and crop uses it. The struct that
+ * the CPU code and cuda/regions/bounds.cu both fill is here.
  */
 #ifndef STAGES_REGIONS_BOUNDS_H
 #define STAGES_REGIONS_BOUNDS_H
@@ -15,8 +15,8 @@ struct bounds_params {
     struct ts_reference mask;
 };
 
-/* A box of indices along z, y and x, [first, end), and how many pixels of the region it holds. Zero
- * bytes are an empty box: the first indices are kept as ~first, so that both ends only grow. */
+/* A box of indices along z, y and x, [first, end), and the number of pixels of the region in it.
+ * Zero bytes are an empty box: first indices are kept as ~first, so that both ends only grow. */
 struct bounds_box {
     uint64_t n;
     uint32_t not_first[3], end[3];

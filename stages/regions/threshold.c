@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threshold: y = 1 where above < x < below, else 0; or with t that is found, y = 1 where x > t
- * (side above) or x <= t (side below). t is Otsu's threshold, by the rule of
+ * threshold: y = 1 if above < x < below, else 0; or with a threshold t that is found, y = 1 if x >
+ * t (side above) or x <= t (side below). t is Otsu's threshold, by the rule of
  * skimage.filters.threshold_otsu, or a percentile.
  *
- * Values are compared as integer keys of their order, so that one loop serves every type, and NaN,
- * whose keys lie beyond those of all numbers, is never within. 8- and 16-bit integers are counted
- * value by value; others need a second round, for the bins of Otsu's rule or the lower halves of
- * the keys of a percentile. All counts are integers.
+ * Values are compared as integer keys of the same order, so that one loop serves every type. The
+ * keys of NaN are beyond those of all numbers, so NaN always gives 0. 8- and 16-bit integers are
+ * counted value by value; others need a second round, for the bins of Otsu's rule or the lower
+ * halves of the keys of a percentile. All counts are integers.
  */
 #include "stages/regions/threshold.h"
 
@@ -20,10 +20,10 @@
 
 /* ---- otsu --------------------------------------------------------------------------------------
  *
- * The variance between the classes is w1 w2 (m1 - m2)^2, with w the shares of the classes and m
- * their means. With N values whose places add up to S, and N1 and S1 of the lower class, it is (S1
- * N - S N1)^2 / (N1 N2) / N^2. The parenthesis is an exact integer here, so that the result depends
- * on no order of summing. */
+ * The variance between the classes is w1 w2 (m1 - m2)^2, where w are the fractions of values in the
+ * classes and m their means. If N values have indices with the sum S, of which N1 with the sum S1
+ * are in the lower class, it is (S1 N - S N1)^2 / (N1 N2) / N^2. The parenthesis is an exact
+ * integer, so the result does not depend on the order of sums. */
 
 int64_t ts_otsu(const uint64_t *counts, size_t n)
 {
@@ -222,7 +222,7 @@ static size_t result_bytes(const struct stage_context *context)
     return searches ? sizeof(struct threshold_result) : offsetof(struct threshold_result, search);
 }
 
-/* Returns Otsu's threshold: a value of the image, or the middle of a bin; NaN where nothing was
+/* Returns Otsu's threshold: a value of the image, or the middle of a bin; NaN if nothing was
  * counted. */
 static double find_otsu(const struct stage_context *context, const void *total,
                         const struct bins *bins)
@@ -241,7 +241,7 @@ static double find_otsu(const struct stage_context *context, const void *total,
     uint64_t all = 0;
     for (int64_t i = 0; i < bins->n; i++)
         all += counts[i];
-    /* One value alone lies in the middle of its bins, and then no bin is the lower class. */
+    /* A single value is in the middle of its bins, and then no bin is the lower class. */
     return found < 0              ? (double)NAN
            : counts[found] == all ? (bins->low + bins->high) / 2
                                   : bins->low + ((double)found + 0.5) * bins->step;

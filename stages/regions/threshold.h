@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threshold makes a mask: 1 where a value lies above a threshold, below another, or between two,
- * and 0 elsewhere. The threshold is given, or a reduction finds it: by Otsu's rule, or as a
- * percentile. The layout of its result stands here, because the CPU code and
- * cuda/regions/threshold.cu both write and read it.
+ * threshold makes a mask: 1 if a value lies above a threshold, below another, or between two, and 0
+ * elsewhere. The threshold is given, or a reduction finds it: by Otsu's rule, or as a percentile.
+ * The layout of its result is here because the CPU code and cuda/regions/threshold.cu both write
+ * and read it.
  */
 #ifndef STAGES_REGIONS_THRESHOLD_H
 #define STAGES_REGIONS_THRESHOLD_H
@@ -30,30 +30,30 @@ struct threshold_params {
 };
 
 struct threshold_result {
-    struct bins bins; /* of Otsu's rule for 32-bit values; kernels read them at the beginning of the
-                         result */
-    struct key_range keys;           /* of the values that become 1 */
-    struct percentile_search search; /* left out where no second round is needed */
+    struct bins bins; /* for Otsu's rule with 32-bit values; kernels read them at the beginning of
+                       * the result */
+    struct key_range keys;           /* keys of the values that become 1 */
+    struct percentile_search search; /* the struct ends before this if no second round is needed */
 };
 
-/* Returns the keys of the values that become 1, where the threshold is given. */
+/* Returns the keys of the values that become 1, if the threshold is given. */
 struct key_range ts_threshold_given(const struct stage_context *context);
-/* Returns true where each value has its own count: for 8- and 16-bit integers. */
+/* Returns true if each value has its own count: for 8- and 16-bit integers. */
 bool ts_threshold_by_value(const struct stage_context *context);
-/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are
- * percentile_ends. */
+/* Returns true for percentiles of slices of 32-bit values on a device, which are found in one
+ * round: totals are percentile_ends. */
 bool ts_threshold_by_ends(const struct stage_context *context);
 /* Returns true in the round of Otsu's rule that only looks for the range of the bins. */
 bool ts_threshold_ranging(const struct stage_context *context);
 
 /* ---- otsu --------------------------------------------------------------------------------------
  *
- * Otsu's threshold (N. Otsu, 1979): of all ways to part values into lower and higher ones, the one
- * whose two classes lie furthest apart, by the variance between them. */
+ * Otsu's threshold (N. Otsu, 1979): of all ways to divide values into lower and higher ones, it is
+ * the one with the largest variance between the two classes. */
 
-/* Returns the index of the last value of the lower class, of n evenly spaced values that occur
- * counts[i] times: the first of equally good ones, and where one value alone occurs its index. -1
- * where nothing was counted. */
+/* Returns the index of the last value of the lower class, for n evenly spaced values that occur
+ * counts[i] times: the first of equally good ones, or the index of the only value that occurs.
+ * Returns -1 if nothing was counted. */
 int64_t ts_otsu(const uint64_t *counts, size_t n);
 
 #endif

@@ -3,9 +3,9 @@
  * air: t(z, view, d) = (x(z, view, d) - dark) / (a(d) - dark), where a is, in every row of every
  * view, the straight line through the means of the `detectors` outermost values on the left and on
  * the right, each mean at the middle of its values. Means and lines are double precision. This is
- * the rule of TomoPy's normalize_bg, but that its line has the means at the very ends of the row. A
- * row whose line is not above the dark from end to end has no transmission: it becomes NaN, and is
- * counted.
+ * the rule of TomoPy's normalize_bg, except that there the line has the means at the ends of the
+ * row. If a row's line is not above the dark from end to end, the row has no transmission: it
+ * becomes NaN and is counted.
  */
 #include "stages/scan/air.h"
 
@@ -49,7 +49,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
     return 1;
 }
 
-/* Sums the values [first, first + n) of a row. */
+/* Sums the n values of a row that start at `first`. */
 static double sum_of(const void *row, enum ts_dtype dtype, int64_t first, int64_t n)
 {
     double values[CHUNK], sum = 0;
@@ -73,7 +73,7 @@ TS_VECTORIZED static void divide(float *values, int32_t at, int32_t count, int32
     }
 }
 
-/* Returns true where the row has a transmission. */
+/* Returns true if the row has a transmission. */
 static bool map_row(const struct air_shape *shape, int64_t width, const void *in,
                     enum ts_dtype dtype, float *out, int64_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * air turns counts into transmission without a flat: the straight line through the outermost values
- * of each row, where the beam passes beside the object, takes the flat's place. air.c has the rule
- * in full. The CPU and a CUDA device find the line by the same function, which stands here, so that
- * they cannot differ in it.
+ * of each row, where the beam passes beside the object, replaces the flat. air.c has the full rule.
+ * The CPU and a CUDA device find the line by the same function, which is here, so that it cannot
+ * differ.
  */
 #ifndef STAGES_SCAN_AIR_H
 #define STAGES_SCAN_AIR_H
@@ -18,16 +18,15 @@ struct air_params {
     double dark; /* in values of the input */
 };
 
-/* The numbers of a row that are known before its values. They are factors, so that no row
- * divides. */
+/* Numbers that are the same for all rows. They are factors, so that no row divides. */
 struct air_shape {
     double dark, per_detector; /* 1 / detectors, the parameter */
-    double outer; /* distance from the middle of the outer values to the end, over that between both
-                     middles */
+    double outer; /* distance from the middle of the outer values to the row's end, divided by the
+                   * distance of both middles */
     double per_step; /* 1 / (n - 1) */
 };
 
-/* The beam alone gives first * (n - 1 - d) + last * d along a row, less the dark. */
+/* The value of the beam alone, less the dark, is first * (n - 1 - d) + last * d along a row. */
 struct air_line {
     float first, last;
     bool blocked;

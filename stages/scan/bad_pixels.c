@@ -6,9 +6,9 @@
  * views of its slice that have one, and else between the nearest slices. A pixel is bad by its own
  * value, by the mask of the image, or because its detector pixel is dead.
  *
- * A slab is done in two steps. The first looks at all rows of a slice, those of its halo as well:
- * which detector pixels are dead, and which rows have a good pixel. The second copies the rows, and
- * fills those that hold a bad pixel.
+ * A slab is done in two steps. The first looks at all rows of a slice, including slices of the
+ * halo, and finds dead detector pixels and rows with a good pixel. The second copies the rows, and
+ * fills those that have a bad pixel.
  */
 #include "stages/scan/bad_pixels.h"
 
@@ -104,11 +104,11 @@ static struct stage_reach reach(const struct stage_context *context)
 /* ---- scratch --------------------------------------------------------------------------------- */
 
 struct scratch {
-    unsigned char *dead,
-        *good; /* by slice of the slab with its halo: of detector pixels, and of rows */
-    struct bad_column *columns; /* of each thread, and so the rest: detector pixels, */
-    double *values, *others;    /* rows, */
-    unsigned char *kinds;       /* and the kinds of their pixels */
+    unsigned char *dead, *good; /* for each slice of the slab with its halo: flags of dead detector
+                                 * pixels, and of good rows */
+    struct bad_column *columns; /* of each thread, as is the rest: detector pixels */
+    double *values, *others;    /* of each thread: rows */
+    unsigned char *kinds;       /* of each thread: kinds of pixels of rows */
 };
 
 static struct scratch lay_out(const struct stage_context *context, int64_t n,
@@ -136,17 +136,17 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* This is a slab in work, with its halo. */
+/* A slab in work, with its halo. */
 struct slab {
     const struct stage_context *context;
     const struct ts_image *in;
     struct bad_levels levels;
-    int64_t n_views, n; /* detector pixels */
+    int64_t n_views, n; /* n: detector pixels */
     int64_t halo;
     struct scratch scratch;
 };
 
-/* Returns true where a value is not a finite number in [lowest, highest). */
+/* Returns true if a value is not a finite number in [lowest, highest). */
 TS_VECTORIZED static bool any_bad(const double *values, int64_t n, double lowest, double highest)
 {
     int64_t bad = 0;
@@ -155,7 +155,7 @@ TS_VECTORIZED static bool any_bad(const double *values, int64_t n, double lowest
     return bad != 0;
 }
 
-/* Loads a row. Returns true where it holds a pixel that is bad whatever its detector pixel is. */
+/* Loads a row. Returns true if it has a pixel that is bad whatever its detector pixel is. */
 static bool load_row(const struct slab *slab, int64_t z, int64_t view, double *values)
 {
     const struct ts_image *in = slab->in;
@@ -167,8 +167,8 @@ static bool load_row(const struct slab *slab, int64_t z, int64_t view, double *v
            (valid && !ts_valid_all(valid, first, (size_t)slab->n));
 }
 
-/* Writes the kinds of a row's pixels; dead: of detector pixels, or NULL. Returns how many are
- * good. */
+/* Writes the kinds of a row's pixels, and returns how many are good. `dead` has flags of detector
+ * pixels, or is NULL. */
 static int64_t find_kinds(const struct slab *slab, int64_t z, int64_t view, const double *values,
                           const unsigned char *dead, unsigned char *kinds)
 {
@@ -203,7 +203,7 @@ static void fill_row(double *values, const unsigned char *kinds, int64_t n)
     }
 }
 
-/* Rounds as an integer type does, or to float. */
+/* Rounds as the output's type does: to an integer, or to float. */
 static double rounded(enum ts_dtype dtype, double value)
 {
     return ts_dtype_is_integer(dtype) ? rint(value) : (double)(float)value;
@@ -211,9 +211,9 @@ static double rounded(enum ts_dtype dtype, double value)
 
 /* ---- the first step -------------------------------------------------------------------------- */
 
-/* Marks dead detector pixels; returns how many there are. Between two that vary a constant one is
- * dead. At the ends of the row the air of noiseless data is constant as well, and only 0 counts or
- * a transmission of 0 says more. With columns: all, the user knows that the data has noise. */
+/* Marks dead detector pixels, and returns how many there are. A constant one between two that vary
+ * is dead. At the ends of the row, air is constant in noiseless data, so that only values of 0 tell
+ * that a detector pixel is dead. With columns: all, the user says that the data has noise. */
 static int64_t find_dead(const struct slab *slab, const struct bad_column *columns,
                          unsigned char *dead)
 {
@@ -248,7 +248,7 @@ static int64_t find_dead(const struct slab *slab, const struct bad_column *colum
     return count;
 }
 
-/* Does what ts_bad_column_add() does for each pixel of a row without a bad one. */
+/* Does what ts_bad_column_add() does, for each pixel of a row without bad ones. */
 TS_VECTORIZED static void add_clean_row(const double *values, int64_t n, struct bad_column *columns)
 {
     for (int64_t d = 0; d < n; d++) {
@@ -304,7 +304,7 @@ static void load_filled(const struct slab *slab, int64_t z, int64_t view, double
 }
 
 /* Returns how many steps of `step` rows lead from row *good to the nearest other row with a good
- * pixel, at most `most`; -1 if there is none. */
+ * pixel, or -1 if there is none within `most` steps. */
 static int64_t find_good(const unsigned char *good, int64_t step, int64_t most)
 {
     for (int64_t i = 1; i <= most; i++)
@@ -313,8 +313,8 @@ static int64_t find_good(const unsigned char *good, int64_t step, int64_t most)
     return -1;
 }
 
-/* Fills a row without a good pixel from rows `below` and `above` steps away, of which there may be
- * one; of_views: these are views, else slices. */
+/* Fills a row without a good pixel from the rows `below` and `above` steps away; one of them may be
+ * missing (-1). of_views: these are views, else slices. */
 static void fill_from_rows(const struct slab *slab, int64_t z, int64_t view, bool of_views,
                            int64_t below, int64_t above, double *values)
 {
@@ -326,13 +326,13 @@ static void fill_from_rows(const struct slab *slab, int64_t z, int64_t view, boo
     if (above > 0)
         load_filled(slab, of_views ? z : z + above, of_views ? view + above : view, others, kinds);
     for (int64_t d = 0; d < n;
-         d++) /* places are counted from the row below, or from this one without it */
+         d++) /* places are counted from the row below or, without it, from this one */
         values[d] =
             ts_bad_between(values[d], below > 0 ? 0 : -1, others[d],
                            above > 0 ? (below > 0 ? below : 0) + above : -1, below > 0 ? below : 0);
 }
 
-/* Fills a row without a good pixel. Returns false where nothing near it is good. */
+/* Fills a row without a good pixel. Returns false if nothing near it is good. */
 static bool fill_blank(const struct slab *slab, int64_t z, int64_t view, double *values)
 {
     const unsigned char *good = slab->scratch.good + z * slab->n_views + view;
@@ -374,7 +374,7 @@ static void add_counts(const struct slab *slab, int64_t z, const unsigned char *
     }
 }
 
-/* z: of the output, which begins `halo` slices behind the input. */
+/* Maps a row of output slice z; the input begins `halo` slices before the output. */
 static void map_row(const struct slab *slab, int64_t z, int64_t view, char *out)
 {
     const enum ts_dtype dtype = slab->in->dtype;
@@ -396,7 +396,7 @@ static void map_row(const struct slab *slab, int64_t z, int64_t view, char *out)
         add_counts(slab, z, kinds, true);
         return;
     }
-    if (good == 0) /* fill_blank() had other rows in their place */
+    if (good == 0) /* fill_blank() has loaded other rows in their place */
         memset(kinds, BAD_DEAD, (size_t)n);
     for (int64_t d = 0; d < n; d++)
         if (kinds[d] != BAD_NONE)

@@ -21,8 +21,8 @@ struct bad_pixels_params {
     int64_t rows;
 };
 
-/* A pixel is of the first kind that it fits. The kinds after BAD_NONE are the stage's tables, in
- * this order, and then the pixels that stay as they are. */
+/* A pixel has the first kind that applies. The kinds after BAD_NONE are the stage's tables, in this
+ * order, and then the pixels that stay as they are. */
 enum bad_kind {
     BAD_NONE,
     BAD_MASKED,
@@ -34,15 +34,16 @@ enum bad_kind {
     BAD_KINDS
 };
 
-/* A detector pixel is judged by its mean only beside those within BAD_BESIDE of it, and by its
- * values from BAD_LEAST_VIEWS on. */
+/* A detector pixel is only judged by its mean beside those within BAD_BESIDE of it, and by its
+ * values if there are at least BAD_LEAST_VIEWS views. */
 enum { BAD_BESIDE = 5, BAD_LEAST_VIEWS = 8 };
 
 struct bad_levels {
     double lowest, highest;
 };
 
-/* Returns the kind of a valid pixel of this value, without what is known of its detector pixel. */
+/* Returns the kind of a valid pixel of this value, without what is known about its detector
+ * pixel. */
 TS_HOST_DEVICE int ts_bad_kind(double value, struct bad_levels levels)
 {
     if (!(value >= -DBL_MAX && value <= DBL_MAX))
@@ -50,11 +51,11 @@ TS_HOST_DEVICE int ts_bad_kind(double value, struct bad_levels levels)
     return value >= levels.highest ? BAD_SATURATED : value < levels.lowest ? BAD_LOW : BAD_NONE;
 }
 
-/* What the good values of one detector pixel in all views of a slice are. */
+/* What is known about the good values of one detector pixel in all views of a slice. */
 struct bad_column {
     double first, sum;
     int32_t n;
-    bool differs; /* from the first */
+    bool differs; /* true if a value differs from the first */
 };
 
 TS_HOST_DEVICE void ts_bad_column_add(struct bad_column *column, double value)
@@ -66,8 +67,8 @@ TS_HOST_DEVICE void ts_bad_column_add(struct bad_column *column, double value)
     column->n++;
 }
 
-/* Returns true where a detector pixel is constant, and where it varies. One with few good values is
- * neither. */
+/* The first returns true if a detector pixel is constant, the second if it varies. If it has few
+ * good values, neither does. */
 TS_HOST_DEVICE bool ts_bad_column_constant(const struct bad_column *column)
 {
     return column->n >= BAD_LEAST_VIEWS && !column->differs;
@@ -78,8 +79,8 @@ TS_HOST_DEVICE bool ts_bad_column_varies(const struct bad_column *column)
     return column->n > 0 && column->differs;
 }
 
-/* Returns true where the mean of detector pixel d is `ratio` times the median of those beside it or
- * more, or the inverse of that or less. `dead` is 1 for those that do not count. */
+/* Returns true if the mean of detector pixel d is at least `ratio` times the median of those beside
+ * it, or at most the inverse of that. `dead` is 1 for those that do not count. */
 TS_HOST_DEVICE bool ts_bad_column_stands_out(const struct bad_column *columns,
                                              const unsigned char *dead, int64_t n, int64_t d,
                                              double ratio)
@@ -101,8 +102,8 @@ TS_HOST_DEVICE bool ts_bad_column_stands_out(const struct bad_column *columns,
     return middle > 0 && (own >= ratio * middle || own * ratio <= middle);
 }
 
-/* Interpolates at `at` between the values a at `low` and b at `high`; a place below 0 has no value.
- * The products of 32-bit values with whole numbers are exact. */
+/* Interpolates at `at` between the values a at `low` and b at `high`; a negative place has no
+ * value. Products of 32-bit values with whole numbers are exact. */
 TS_HOST_DEVICE double ts_bad_between(double a, int64_t low, double b, int64_t high, int64_t at)
 {
     if (low < 0 || high < 0)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * center: the rotation axis on the detector, as an index c from 0 with pixel centers at whole
- *numbers. The image passes on; its detector axis begins at -c * spacing, so that the rotation axis
- *is position 0 for all that follows.
+ * numbers. The image passes on unchanged; its detector axis begins at -c * spacing, so that the
+ * rotation axis is at position 0 for all later stages.
  *
  * One slice is computed before all others. finish() searches it (stages/scan/center_slice.h) and
- *draws trial centers , in host memory on every device: that is the work of a few transforms, once a
- *run.
+ * draws trial centers, in host memory on every device: that takes a few transforms, once a run.
  */
 #include "stages/scan/center.h"
 
@@ -23,12 +22,12 @@
 #include "stages/scan/center_strip.h"
 
 /* Method sinogram completes half a turn with its own mirror image, so that it needs half a turn of
- * views; if they are not in even steps it interpolates between neighbors, which may not be far
+ * views; if they are not in even steps it interpolates between neighbors, which must not be far
  * apart. Method opposite needs one pair of views half a turn apart, and overlap needs an opposite
- * of every view. An error names the method that could search these views instead, where there is
+ * for every view. An error names the method that could search these views instead, if there is
  * one. */
 
-enum { LEAST_HALF = 4 }; /* views of half a turn */
+enum { LEAST_HALF = 4 }; /* least views of half a turn */
 
 static const char by_mass[] =
     "`method: mass` finds it if the detector sees the whole object in all views; else center: "
@@ -41,7 +40,7 @@ static int center_views_opposites(const struct stage_context *context)
     return ts_center_pairs(&context->in.axes[1], &pairs);
 }
 
-/* Refuses views of half a turn with a gap that is too wide. */
+/* Refuses half a turn of views with a gap that is too wide. */
 static enum ts_status check_gap(const struct stage_context *context)
 {
     const struct ts_axis *views = &context->in.axes[1];
@@ -62,8 +61,8 @@ static enum ts_status check_gap(const struct stage_context *context)
                         center_views_opposites(context) > 0 ? "use method: opposite" : by_mass);
 }
 
-/* The arc that the views cover counts the step from each direction to the next: views may be
- * written several times. */
+/* Checks the arc that the views cover, which includes the step from each direction to the next.
+ * Views may be repeated. */
 static enum ts_status center_views_check_arc(const struct stage_context *context)
 {
     const struct ts_axis *views = &context->in.axes[1];
@@ -115,7 +114,7 @@ static enum ts_status center_views_check_overlap(const struct stage_context *con
 {
     const int64_t n = context->in.axes[1].n,
                   lacking = ts_center_overlap_lacks(&context->in.axes[1]);
-    if (lacking * 10 <= n) /* a few views are lost */
+    if (lacking * 10 <= n) /* only a few views are lost */
         return TS_OK;
     ts_param_error(context->set, "method", "views-turn", context->diag,
                    "'overlap' needs a whole turn, and %lld of %lld views have no opposite",
@@ -212,13 +211,13 @@ static const struct param center_params[] = {
 
 STAGE_PARAMS_OF(center_params)
 
-/* The center is searched, */
+/* Returns true if the center is searched. */
 static bool finds(const struct stage_context *context)
 {
     return params_of(context)->method != CENTER_GIVEN;
 }
 
-/* and the slice is needed for that or for the picture. */
+/* Returns true if the slice is needed for the search or for the picture. */
 static bool looks(const struct stage_context *context)
 {
     return finds(context) || params_of(context)->strip;
@@ -226,7 +225,7 @@ static bool looks(const struct stage_context *context)
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* A half turn of views at odd steps may have no two that are near enough to opposite. */
+/* If half a turn has views at odd steps, no two of them may be close enough to opposite. */
 static enum ts_status resolve_sinogram(const struct stage_context *context,
                                        struct center_params *params, bool automatic)
 {
@@ -236,8 +235,7 @@ static enum ts_status resolve_sinogram(const struct stage_context *context,
     if (params->truncated == TRUNCATED_OPPOSITE)
         return center_views_check_opposite(context);
     const bool asked =
-        automatic ||
-        ts_param_given(context->set, "truncated"); /* the chain of a result gives both */
+        automatic || ts_param_given(context->set, "truncated"); /* the chain of a result has both */
     if (!asked || center_views_opposites(context) == 0)
         params->truncated = TRUNCATED_KEEP;
     return TS_OK;
@@ -334,7 +332,7 @@ static enum ts_status resolve_slice(const struct stage_context *context,
                                 (long long)params->slice, (long long)nz);
 }
 
-/* Views half a turn apart do not mirror each other in a fan. */
+/* In a fan, views half a turn apart do not mirror each other. */
 static enum ts_status refuse_fan(const struct stage_context *context,
                                  const struct center_params *params)
 {
@@ -377,7 +375,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 struct center_result {
     double center;
     double padding[7];
-}; /* and the scratch of search and strip */
+}; /* the scratch of the search and the strip follows */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
@@ -422,10 +420,7 @@ static struct center_strip strip_of(const struct stage_context *context)
                                  .threads = context->threads};
 }
 
-enum {
-    TRANSFORM_SEARCH,
-    TRANSFORM_STRIP
-}; /* the strip's is the first where there is no search's */
+enum { TRANSFORM_SEARCH, TRANSFORM_STRIP }; /* without a search, that of the strip is the first */
 
 static int transforms(const struct stage_context *context,
                       struct fft_shape shapes[STAGE_TRANSFORMS])
@@ -441,7 +436,7 @@ static int transforms(const struct stage_context *context,
     return n;
 }
 
-/* Search and strip have the same scratch, one after the other. */
+/* Search and strip use the same scratch, one after the other. */
 static size_t result_bytes(const struct stage_context *context)
 {
     const struct center_strip strip = strip_of(context);
@@ -450,7 +445,7 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct center_result) + (search > drawing ? search : drawing);
 }
 
-/* Without a search the strip's two tables are the first. */
+/* Without a search, the strip's two tables are the first. */
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
     int n = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A copy of the sinogram that a search looks at, without what stays on the detector while the
- * object turns. Mirrored about the middle of the detector it fits itself, so that it draws every
- * search there.
+ * This prepares the copy of the sinogram that is searched: it removes what stays on the detector
+ * while the object turns. Such features fit their own mirror image about the middle of the
+ * detector, and would draw every search there.
  *
  * A dead column keeps its value while those on both sides change: it is filled in from the nearest
- * others. A stripe adds the same to all views: the mean of a column over all views, less the median
- * of such means around it, is subtracted. A median keeps the edges of an object that are the same
- * in all views.
+ * others. A stripe adds the same to all views: it is the mean of a column over all views minus the
+ * median of such means around it, and is subtracted. A median keeps the edges of an object that are
+ * the same in all views.
  *
  * Then the views of half a turn are laid out in even steps: copied if they are even, else
  * interpolated between the neighbors of each angle.
@@ -21,22 +21,27 @@
 #include "stages/geometry/view_angles.h"
 #include "stages/scan/center_search.h"
 
-enum { AROUND = 4, WINDOW = 2 * AROUND + 1 }; /* columns on each side of one, and all of them */
+enum {
+    AROUND = 4,
+    WINDOW = 2 * AROUND + 1
+}; /* columns on each side of one; all of them
+    * together */
 
-/* Of fewer views the mean is that of the object, and nothing is taken for a stripe or a dead
+/* With fewer views, the mean is that of the object, so nothing is treated as a stripe or a dead
  * column. */
 enum { LEAST_CLEANED = 12 };
 
-/* A dead column changes less than this share of what the columns around it do. */
+/* A dead column changes by less than this fraction of what the columns around it do. */
 static const double dead_share = 0.01;
-/* Views are even if they, and the end of half a turn, are off by this share of a step at most. */
+/* Views are even if they, and the end of half a turn, differ from even steps by at most this
+ * fraction of a step. */
 static const double even_share = 0.01;
-/* So far apart neighboring views of half a turn may be: steps, or degrees if that is more. */
+/* Most distance of neighboring views of half a turn: in steps, or in degrees if that is more. */
 static const double widest_steps = 3.5, widest_degrees = 5;
 
 /* ---- what stays on the detector -------------------------------------------------------------- */
 
-/* Returns the median of those of values[first .. end) that exist, WINDOW at most. */
+/* Returns the median of those of values[first .. end) that exist, at most WINDOW of them. */
 static double median_of(const double *values, int64_t n, int64_t first, int64_t end)
 {
     double sorted[WINDOW];
@@ -61,7 +66,7 @@ static void find_columns(const float *p, int64_t n_views, int64_t n, double *mea
             spread[d] += ((double)p[v * n + d] - mean[d]) * ((double)p[v * n + d] - mean[d]);
 }
 
-/* Fills columns [first, end) in from the two beside them. */
+/* Fills columns [first, end) from the two beside them. */
 static void fill_columns(float *p, int64_t n_views, int64_t n, int64_t first, int64_t end)
 {
     for (int64_t v = 0; v < n_views; v++) {
@@ -73,7 +78,7 @@ static void fill_columns(float *p, int64_t n_views, int64_t n, int64_t first, in
     }
 }
 
-/* A column is dead if those on both of its sides are not. */
+/* Returns true if a column is dead: those on both of its sides change far more. */
 static bool is_dead(const double *spread, int64_t n, int64_t d)
 {
     return d > 0 && d < n - 1 &&
@@ -122,7 +127,7 @@ bool ts_center_views_are_even(const struct ts_axis *views)
         if (!(fabs(ts_view_degree(views, i) - first - (double)i * step) <= even_share * fabs(step)))
             return false;
     const double half_turn =
-        180 / fabs(step); /* an odd number of views of a whole turn is not even over half of it */
+        180 / fabs(step); /* an odd number of views over a whole turn is not even over half of it */
     return fabs(half_turn - rint(half_turn)) <= even_share && half_turn < (double)views->n + 0.5;
 }
 
@@ -133,13 +138,12 @@ int64_t ts_center_half_turn(const struct ts_axis *views)
         return llround(180 / fabs(arc / (double)(views->n - 1)));
     const double whole = fmin(ts_view_arc(views).length, 360),
                  n = 180 * (double)(views->n - 1) / whole;
-    /* The last of even steps over half a turn may not be beyond the last view. */
+    /* The last of the even steps over half a turn must not be beyond the last view. */
     return (int64_t)fmin(fmin(floor(n + 0.5), (double)views->n),
                          whole < 180 ? floor(180 / (180 - whole)) : INFINITY);
 }
 
-/* Places the views on a circle if they go on for more than a turn, else on a line, and sorts
- * them. */
+/* Sorts the views on a circle if they cover more than a turn, else on a line. */
 static double place_views(const struct ts_axis *views, struct view_place *places)
 {
     const struct view_arc arc = ts_view_arc(views);
@@ -152,7 +156,7 @@ static double place_views(const struct ts_axis *views, struct view_place *places
     return places[views->n - 1].degrees;
 }
 
-/* Returns the widest gap between neighbors, from the place `from` and half a turn on. */
+/* Returns the widest gap between neighbors in the half turn that starts at `from`. */
 static double widest_gap(const struct view_place *places, int64_t n, double from)
 {
     double widest = 0;
@@ -162,8 +166,8 @@ static double widest_gap(const struct view_place *places, int64_t n, double from
     return widest;
 }
 
-/* Returns the place where the half turn begins: the first or the last one of the scan, whichever
- * has fewer gaps. */
+/* Returns the place at which the half turn begins: it is the first or the last half turn of the
+ * scan, whichever has smaller gaps. */
 static double begin_of(const struct view_place *places, int64_t n, double last)
 {
     const double late = fmax(0, last - 180);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The center of mass of an object is a point that turns about the axis: in the views, which see all
- * of it, their own centers of mass are c + a cos(theta) + b sin(theta), and c is the axis. This is
+ * The center of mass of an object is a point that turns about the axis: if the views see the whole
+ * object, their own centers of mass are c + a cos(theta) + b sin(theta), and c is the axis. This is
  * the first of the consistency conditions of S. Helgason and D. Ludwig. It takes any angles, and
- * knows c from c + n / 2; but it needs the value of air, which is taken from the ends of the rows,
- * and an object that no end sees.
+ * can tell c from c + n / 2. But it needs the value of air, which is taken from the ends of the
+ * rows, and an object that is not seen at the ends.
  */
 #include <math.h>
 
@@ -13,12 +13,12 @@
 
 enum { AIR_SHARE = 32, LEAST_AIR = 2, UNKNOWNS = 3 };
 
-/* A view whose mass is less than this share of the mean sees nothing of the object. */
+/* A view whose mass is less than this fraction of the mean does not see the object. */
 static const double least_share = 0.2;
 
 struct air {
-    double first, last; /* at both ends of the rows */
-    bool logarithm;     /* values are compared with air by their logarithm */
+    double first, last; /* mean at the first and at the last end of the rows */
+    bool logarithm;     /* true if values are compared with air by their logarithm */
 };
 
 static double mean_of(const struct center_search *search, int64_t first, int64_t n)
@@ -38,7 +38,7 @@ static struct air find_air(const struct center_search *search, enum ts_quantity 
                         quantity != TS_LINE_INTEGRAL};
 }
 
-/* Returns what detector pixel d has of the object. */
+/* Returns the mass of the object at detector pixel d. */
 static double mass_at(const struct air *air, double p, int64_t d, int64_t n)
 {
     const double share = (double)d / (double)(n - 1),
@@ -50,8 +50,8 @@ struct equations {
     double matrix[UNKNOWNS][UNKNOWNS], right[UNKNOWNS];
 };
 
-/* Solves the equations; inverse: element (0, 0) of the inverse matrix. Returns false if there is no
- * solution. */
+/* Solves the equations; *inverse becomes element (0, 0) of the inverse matrix. Returns false if
+ * there is no solution. */
 static bool solve(const struct equations *e, double solution[UNKNOWNS], double *inverse)
 {
     const double(*m)[UNKNOWNS] = e->matrix;
@@ -74,7 +74,7 @@ static bool solve(const struct equations *e, double solution[UNKNOWNS], double *
     return true;
 }
 
-/* Returns the center of mass of a view, NAN if it sees less than `least`. */
+/* Returns the center of mass of a view, or NAN if its mass is less than `least`. */
 static double center_of_view(const struct center_search *search, const struct air *air, int64_t v,
                              double least, double *mass)
 {
@@ -112,8 +112,8 @@ struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_
         center_of_view(search, &air, v, 0, &mass);
         all += mass;
     }
-    for (int pass = 0; pass < 2;
-         pass++) { /* adds the views up, then what the solution leaves of them */
+    for (int pass = 0; pass < 2; pass++) { /* the first pass adds up the views, the second what the
+                                            * solution does not explain */
         for (int64_t v = 0; v < n_views; v++) {
             const double theta = ts_view_degree(search->views, v) * M_PI / 180,
                          row[] = {1, cos(theta), sin(theta)};

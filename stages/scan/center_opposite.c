@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Views half a turn apart mirror each other about the center. For each trial center, in half
- * pixels, one view of each pair is mirrored and compared with the other one where both see
+ * pixels, one view of each pair is mirrored and compared with the other one if both see
  * something; the best trial is refined by a parabola.
  *
  * Method opposite uses the mean correlation of up to 16 pairs, as most packages do. Method overlap
- * is for half acquisition: N. T. Vo, R. C. Atwood, M. Drakopoulos, T. Connolley, Optics Express 29,
- * 2021, compare overlaps of views 180 degrees apart on both sides of the detector so. All samples
- * of a trial count together, because what changes from view to view distinguishes narrow overlaps:
- * a row of a narrow overlap alone looks like a line, and lines always correlate.
+ * is for half acquisition: it compares overlaps of views 180 degrees apart on both sides of the
+ * detector, as N. T. Vo, R. C. Atwood, M. Drakopoulos, T. Connolley, Optics Express 29, 2021, do.
+ * All samples of a trial count together, because changes from view to view distinguish narrow
+ * overlaps: a single row of a narrow overlap looks like a line, and lines always correlate.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,21 +16,22 @@
 #include "stages/geometry/view_angles.h"
 #include "stages/scan/center_search.h"
 
-enum { MOST_DEGREES = 10 };    /* between views whose movement is compared */
-enum { MOST_CORRELATED = 16 }; /* pairs */
+enum { MOST_DEGREES = 10 };    /* most degrees between views whose movement is compared */
+enum { MOST_CORRELATED = 16 }; /* most pairs that are correlated */
 
-/* A view is the opposite of another if it is this share of a step from there, at most. */
+/* A view is the opposite of another if it is at most this fraction of a step away from the exact
+ * place. */
 static const double same_angle = 0.01;
-/* An opposite is interpolated between two views that are so many steps apart, at most. */
+/* An opposite is interpolated between two views that are at most this many steps apart. */
 static const double widest_steps = 2.5;
 
 /* The measure that the best trial center reaches in white noise, times the root of the number of
- * values. For overlap it is the highest of thousands of trials, in spreads of noise's
+ * values. For overlap it is the highest of thousands of trials, in standard deviations of noise's
  * concordance. */
 static const double noise_correlation = 4.5, noise_spreads = 5;
 
-/* Finds the best of the trials, which are half pixels apart, and refines it. `noise` is that of one
- * value. */
+/* Finds the best of the trials, which are half a pixel apart, and refines it. `noise` is the noise
+ * of one value. */
 static struct center_found best_of(const struct center_search *search, const double *measure,
                                    double moved, double noise, int n_pairs)
 {
@@ -56,11 +57,11 @@ static double degree(const struct center_search *search, int64_t view)
 
 /* ---- opposite -------------------------------------------------------------------------------- */
 
-/* The three kinds of pairs, the best first: the opposite is a view; it is between two; it is beyond
- * the last view. */
+/* The three kinds of pairs, the best first: the opposite is a view; it is between two views; it is
+ * beyond the last view. */
 enum kind { PAIR_EXACT, PAIR_BETWEEN, PAIR_BEYOND, KINDS };
 
-/* Returns the angle between neighboring views on the circle, at the mean. */
+/* Returns the mean angle between neighboring views on the circle. */
 static double mean_step(const struct ts_axis *views)
 {
     return fmin(ts_view_arc(views).length, 360) / (double)(views->n - 1);
@@ -99,7 +100,7 @@ static enum kind find_opposite(const struct ts_axis *views, int64_t view, double
     return fabs(off) <= 1.001 * step ? PAIR_BEYOND : KINDS;
 }
 
-/* Returns whether a pair of this kind is wanted, given how many of each kind there are. An exact
+/* Returns true if a pair of this kind is wanted, given how many of each kind there are. An exact
  * pair counts once. */
 static bool is_wanted(const struct center_pair *pair, enum kind kind, const int64_t count[KINDS],
                       double nearest)
@@ -169,22 +170,22 @@ static double correlation(const float *p, const float *q, int64_t first, int64_t
     return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
 }
 
-/* Returns the correlation of p[d] with q[s - d], where both are. */
+/* Returns the correlation of p[d] with q[s - d], over all d for which both exist. */
 static double mirrored_correlation(const float *p, const float *q, int64_t n, int64_t s)
 {
     const int64_t first = s - n + 1 > 0 ? s - n + 1 : 0, end = (s < n - 1 ? s : n - 1) + 1;
     return correlation(p, q, first, end, s - first, -1);
 }
 
-/* Returns the correlation of p[d] with q[d + s], where both are. */
+/* Returns the correlation of p[d] with q[d + s], over all d for which both exist. */
 static double shifted_correlation(const float *p, const float *q, int64_t n, int64_t s)
 {
     const int64_t first = s < 0 ? -s : 0, end = s < 0 ? n : n - s;
     return correlation(p, q, first, end, first + s, 1);
 }
 
-/* Returns how far what view a shows has moved in view b, in detector pixels: the peak of their
- * correlation next to 0. */
+/* Returns how far the features of view a have moved in view b, in detector pixels: the peak of
+ * their correlation that is nearest to 0. */
 static double movement(const struct center_search *search, int64_t a, int64_t b)
 {
     const int64_t n = search->n_detectors;
@@ -202,8 +203,8 @@ static double movement(const struct center_search *search, int64_t a, int64_t b)
     return (double)s + ts_center_turning_point(before, at, after);
 }
 
-/* Finds the movement in detector pixels per degree between views a and b. Returns false where one
- * of them is not there, or they have too little in common. */
+/* Finds the movement in detector pixels per degree between views a and b. Returns false if one of
+ * them does not exist, or if they have too little in common. */
 static bool movement_rate(const struct center_search *search, int64_t a, int64_t b, double *rate)
 {
     if (a < 0 || b < 0 || a >= search->views->n || b >= search->views->n ||
@@ -214,20 +215,20 @@ static bool movement_rate(const struct center_search *search, int64_t a, int64_t
     return true;
 }
 
-/* The opposite of a pair lies near the angle that is exactly half a turn from its view. Returns how
+/* The opposite of a pair is near the angle that is exactly half a turn from its view. Returns how
  * far the image of the object moves on the detector from that opposite to that angle. It is the
  * difference of the angles times the movement per degree, which is the mean of two rates: from each
- * view of the pair to its neighbor on the side of the missing angle. Where there is no such
- * neighbor, as in half a turn without its end point, the neighbors on the other sides take their
- * place. The first view shows the object mirrored, so its rate has the opposite sign. */
+ * view of the pair to its neighbor on the side of the missing angle. If there is no such neighbor,
+ * as in half a turn without its end point, the neighbors on the other sides are used. The first
+ * view shows the object mirrored, so its rate has the opposite sign. */
 static double missing_movement(const struct center_search *search, const struct center_pair *pair)
 {
     const int64_t i = pair->view, j = pair->opposite[0];
     const double missing = pair->missing;
     if (missing == 0)
         return 0;
-    /* j + way is the neighbor of j towards the missing angle, and i - way that of i, because its
-     * view is mirrored. */
+    /* j + way is the neighbor of j towards the missing angle; for i it is i - way, because its view
+     * is mirrored. */
     const int way = (missing > 0) == (degree(search, j) > degree(search, i)) ? 1 : -1;
     double rates[2], sum = 0;
     int n = 0;
@@ -285,7 +286,7 @@ struct sums {
     double n, p, q, pp, qq, pq;
 };
 
-/* Adds the samples p[d] and q[s - d], where both are. */
+/* Adds the samples p[d] and q[s - d], for all d for which both exist. */
 TS_VECTORIZED
 static void add_row(struct sums *sums, const float *p, const float *q, int64_t n, int64_t s)
 {
@@ -301,7 +302,7 @@ static void add_row(struct sums *sums, const float *p, const float *q, int64_t n
     sums->n += (double)(end - first);
 }
 
-/* Returns 0 where all samples are the same. */
+/* Returns 0 if all samples are the same. */
 static double concordance(const struct sums *sums)
 {
     const double p = sums->p / sums->n, q = sums->q / sums->n;

@@ -2,7 +2,7 @@
  *
  * These functions search for the rotation axis of a parallel sinogram. A ray at theta + 180 degrees
  * is the ray at theta of the mirrored detector position, p(theta + 180, d) = p(theta, 2 c - d), so
- * that a view mirrored about the right center c fits its opposite. Each method gives every trial
+ * a view that is mirrored about the right center c fits its opposite. Each method gives every trial
  * center a measure and refines the best one; center_slice.h chooses the method and judges the
  * result.
  */
@@ -21,30 +21,31 @@ struct center_search {
     const float *p;
     const struct ts_axis *views;
     int64_t n_detectors;
-    double search; /* detector pixels on both sides of (n_detectors - 1) / 2 */
+    double search; /* trial centers reach this many detector pixels to both sides of (n_detectors -
+                    * 1) / 2 */
     int threads;
 };
 
 /* Returns the number of trial centers, (n_detectors - 1) / 2 + (i - n / 2) * step for i < n. */
 int64_t ts_center_trials(double search, double step);
 
-/* Returns how far trial centers reach from the middle unless that is given. */
+/* Returns how far trial centers reach from the middle, unless it is given. */
 static inline double ts_center_quarter(int64_t n_detectors)
 {
     return floor(0.25 * (double)n_detectors);
 }
 
 /* The result of a search. `noise` is the confidence that white noise without an object reaches: a
- * rule of thumb, fitted to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
+ * rule of thumb that was fitted to random sinograms of 8 x 8 to 300 x 512, none of 24,000 of which
+ * exceeded it. */
 struct center_found {
     double center, noise;
-    double moved; /* of opposite views: the part of `center` that makes up for angles that are not
-                     quite opposite */
-    int64_t best; /* trial */
+    double moved; /* for opposite views: the part of `center` that corrects for angles that are not
+                   * quite opposite */
+    int64_t best; /* number of the best trial */
 };
 
-/* Returns where a parabola through three neighbors has its turning point, in steps from the middle
- * one. */
+/* Returns the turning point of a parabola through three neighbors, in steps from the middle one. */
 static inline double ts_center_turning_point(double before, double at, double after)
 {
     const double curvature = before - 2 * at + after;
@@ -53,17 +54,18 @@ static inline double ts_center_turning_point(double before, double at, double af
 
 /* ---- what is searched: center_clean.c -------------------------------------------------------- */
 
-/* Writes the sinogram without dead columns and stripes to `out`, which has its size. */
+/* Writes the sinogram without dead columns and stripes to `out`, which has the same size; and
+ * returns the bytes of scratch. */
 void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
                      void *scratch);
 
-/* Returns whether the views are in even steps, as good as, over half a turn at least. */
+/* Returns true if the views are in almost even steps over at least half a turn. */
 bool ts_center_views_are_even(const struct ts_axis *views);
-/* Returns the views of half a turn in even steps. More than the scan has, or fewer than a third of
- * what its mean step makes, are no half turn. */
+/* Returns how many views in even steps make half a turn. It is not half a turn if there are more
+ * than the scan has, or fewer than a third of what its mean step gives. */
 int64_t ts_center_half_turn(const struct ts_axis *views);
-/* Returns the widest gap between the views of the half turn, in degrees, and the most that may be
- * interpolated over. places: one for each view. */
+/* Returns the widest gap between the views of the half turn, and sets *most to the widest one that
+ * may be interpolated, in degrees. `places` has room for each view. */
 double ts_center_gap(const struct ts_axis *views, struct view_place *places, double *most);
 /* Writes the views of the half turn, interpolated in even steps, to `out`: (half_turn,
  * n_detectors). */
@@ -78,23 +80,23 @@ struct center_half {
     int64_t n_views, n_detectors;
 };
 
-/* The values of the transform outside of the double wedge, weighted, column by column, of the two
- * halves of a turn: A, and B that is the mirrored first half. */
+/* The weighted values of the transform outside of the double wedge, column by column, for the two
+ * halves of a turn: A, and B of the mirrored first half. */
 struct center_elements {
     float *a_re, *a_im, *b_re, *b_im;
-    uint16_t *cell;         /* of each value: see center_sinogram.c */
-    double weight, squares; /* sums of the weights and of their squares */
+    uint16_t *cell;         /* the cell of each value: see center_sinogram.c */
+    double weight, squares; /* sum of the weights, and of their squares */
 };
 
-/* One search has these buffers in its scratch. */
+/* The buffers of one search in its scratch. */
 struct center_buffers {
     struct center_half half;
     const struct fft *fft;
-    float *z; /* the image that is transformed, complex */
+    float *z; /* the complex image that is transformed */
     void *work;
-    double *window; /* of the detector */
+    double *window; /* factors of the detector pixels */
     double *weight,
-        *slope; /* of the rows of the transform: their weight, and 1 / tan(pi m / (2 half_turn)) */
+        *slope; /* for rows of the transform: their weight, and 1 / tan(pi m / (2 half_turn)) */
     struct center_elements elements;
 };
 
@@ -104,73 +106,72 @@ size_t ts_center_scratch_bytes(int64_t half_turn, int64_t n_detectors);
 /* Lays the buffers out in `scratch`, which is on a 64-byte boundary. */
 struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft,
                                         void *scratch);
-/* Return the lowest |m| of column k that takes part, and the number of its values, of which
- * ts_center_padded() are stored. */
+/* Return the lowest |m| of column k that is used, and the number of its values; ts_center_padded()
+ * of them are stored. */
 enum { CENTER_LOWEST_COLUMN = 1 };
 
-/* Writes N. T. Vo's measure of each trial center, a step of 1 apart. The center is where it is
+/* Writes N. T. Vo's measure for each trial center, in steps of 1 pixel. The center is where it is
  * lowest; the confidence is 1 - lowest / median of the measure. */
 struct center_found ts_center_by_sinogram(const struct center_search *search,
                                           struct center_buffers *buffers, double *measure);
 
-/* A center and how far it may be off: one standard deviation, from noise and from how well the data
- * fit; NAN if the data show none. */
+/* A center, and its error: one standard deviation, from noise and from how well the data fit; NAN
+ * if the data show none. */
 struct center_fit {
     double center, deviation;
-    double misfit; /* of a refined center: the less, the better */
-    double spread; /* of opposite views: the part of the deviation that is from noise */
+    double misfit; /* for a refined center: the smaller, the better */
+    double spread; /* for opposite views: the part of the deviation that comes from noise */
 };
-/* Refines a center by a fit to what is outside of the double wedge. windowed: only of what both
- * halves see about it, for an object that the detector cuts off. */
+/* Refines a center by a fit to what is outside of the double wedge. windowed: it only uses the
+ * range around the center that both halves see, for an object that the detector cuts off. */
 struct center_fit ts_center_refine(struct center_buffers *buffers, double center, bool windowed);
 
 /* ---- centers of mass: center_mass.c ---------------------------------------------------------- */
 
-/* Fits c + a cos(theta) + b sin(theta) to the center of mass of each view. It is the axis of an
- * object that the detector sees as a whole, whatever the angles. deviation: NAN if there is no
- * object to see. */
+/* Fits c + a cos(theta) + b sin(theta) to the centers of mass of the views. c is the axis if the
+ * detector sees the whole object, whatever the angles. The deviation is NAN if there is no object
+ * to see. */
 struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity);
 
 /* ---- opposite views: center_opposite.c ------------------------------------------------------- */
 
-/* A view, and its opposite: a view of its own, twice, or at a share of the way between two
- * neighbors. */
+/* A view and its opposite: one view (given twice), or a point between two neighbors. */
 struct center_pair {
     int64_t view, opposite[2];
-    double past;    /* that share */
-    double missing; /* degrees from the opposite to where it should be; not 0 only at the ends of
-                       half a turn */
+    double past;    /* fraction of the way from the first to the second */
+    double missing; /* degrees from the opposite to its exact place; only at the ends of half a turn
+                     * this is not 0 */
 };
 
 enum { CENTER_PAIRS = 256 };
 struct center_pairs {
     int n;
     struct center_pair at[CENTER_PAIRS];
-    const float *rows; /* of the opposites: (n, n_detectors) */
+    const float *rows; /* rows of the opposites: (n, n_detectors) */
 };
 
 /* Finds up to CENTER_PAIRS pairs of views half a turn apart, modulo 360 degrees, spread over all
- * that are equally good. Only if there are none, opposites may be missing by a step of the views,
+ * that are equally good. Only if there are none, opposites may be wrong by one step of the views,
  * as in 180 degrees without the end point. Returns how many there are. */
 int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs);
 /* Writes the rows of the opposites. */
 void ts_center_mirror(const struct center_search *search, struct center_pairs *pairs, float *rows);
-/* Writes the mean correlation of up to 16 of these pairs for each trial center, a step of 1/2
- * apart. The center is where it is highest, less what the views move over the angle that is
- * missing. The confidence is that correlation. */
+/* Writes the mean correlation of up to 16 of these pairs for each trial center, in steps of 1/2
+ * pixel. The center is where it is highest, corrected by what the views move over the missing
+ * angle. The confidence is that correlation. */
 struct center_found ts_center_by_opposite(const struct center_search *search,
                                           const struct center_pairs *pairs, double *measure);
 
-/* Returns how many views have no opposite, modulo 360 degrees: an odd number of views over a turn
- * has its opposites between two. */
+/* Returns how many views have no opposite, modulo 360 degrees. An odd number of views over a turn
+ * has opposites between two views. */
 int64_t ts_center_overlap_lacks(const struct ts_axis *views);
-/* Returns how far trial centers reach from the middle of n detector pixels, so that the least
- * overlap is a 50th of them, 8 at least. */
+/* Returns how far trial centers reach from the middle of n detector pixels: the least overlap is a
+ * 50th of them, and at least 8. */
 double ts_center_overlap_search(int64_t n_detectors);
-/* Writes for each trial center, a step of 1/2 apart, how well what both views of these pairs see
- * agrees: L. I. Lin's concordance 2 cov(p, q) / (var p + var q + (mean p - mean q)^2) of all their
- * samples together, which is 1 where they are equal. The center is where it is highest, and the
- * confidence is that value. */
+/* Writes for each trial center, in steps of 1/2 pixel, how well the two views of these pairs agree
+ * where they overlap: L. I. Lin's concordance 2 cov(p, q) / (var p + var q + (mean p - mean q)^2)
+ * of all their samples together, which is 1 if they are equal. The center is where it is highest,
+ * and the confidence is that value. */
 struct center_found ts_center_by_overlap(const struct center_search *search,
                                          const struct center_pairs *pairs, double *measure);
 

@@ -5,13 +5,14 @@
  *
  * The measure is the mean magnitude outside of the double wedge of the transform of a full turn
  * whose second half is the first one, mirrored and moved by 2 c - (n - 1): the transform of a real
- * full turn is almost empty there. It is linear and moving is a phase: with A the transform of the
- * first half and B that of the mirrored one, the measure is the mean of |A + B exp(-2 pi i k shift
- * / n)|. So both are transformed once, as the real and imaginary part of one image, and any center,
- * between pixels too, costs one sum over the elements outside of the wedge: |m| > pi k for m cycles
- * a turn and k cycles a detector row. |m| <= 2 and k = 0 are left out, and weights exp(-2 pi^2 f^2)
- * stand for smoothing by a Gaussian of one pixel. The paper leaves |m| <= 20 out, for stripes,
- * which are removed before (center_clean.c); these rows tell the most under noise.
+ * full turn is almost empty there. The transform is linear, and a shift is a phase: with A the
+ * transform of the first half and B that of the mirrored one, the measure is the mean of |A + B
+ * exp(-2 pi i k shift / n)|. So both are transformed once, as the real and imaginary part of one
+ * image, and any center, even between pixels, takes one sum over the elements outside of the wedge:
+ * |m| > pi k for m cycles a turn and k cycles a detector row. |m| <= 2 and k = 0 are left out, and
+ * weights exp(-2 pi^2 f^2) have the effect of smoothing by a Gaussian of one pixel. The paper
+ * leaves |m| <= 20 out because of stripes; here stripes are removed before (center_clean.c), and
+ * these rows tell the most under noise.
  *
  * The phase of column k turns once in n / (2 k) trial centers. k = 1 must take part: without it k =
  * 2, which is strong in every small object, draws the minimum to the center's alias a quarter of
@@ -26,8 +27,8 @@
 
 enum { ABREAST = 8, MOST_DROP = 2, FINE = 10 };
 
-/* The confidence that white noise reaches, in units of one over the root of the number of values
- * that take part; and of one over that number, which matters where they are few. */
+/* The confidence that white noise reaches: a multiple of one over the root of the number of values,
+ * plus a multiple of one over that number, which matters if they are few. */
 static const double noise_share = 1.2, noise_share_of_few = 4;
 
 struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors)
@@ -40,7 +41,7 @@ int64_t ts_center_trials(double search, double step)
     return 2 * (int64_t)floor(search / step) + 1;
 }
 
-/* Returns the lowest |m| of column k that lies outside of the wedge, and above what is left out. */
+/* Returns the lowest |m| of column k that is outside of the wedge and not left out. */
 static int64_t center_first_row(int64_t half_turn, int64_t k)
 {
     const int64_t quarter = half_turn / 4, drop = quarter < MOST_DROP ? quarter : MOST_DROP;
@@ -48,7 +49,8 @@ static int64_t center_first_row(int64_t half_turn, int64_t k)
     return (wedge > drop ? wedge : drop) + 1;
 }
 
-/* Elements of one column: m = first .. half_turn - 1, and -half_turn .. -first. */
+/* Returns the number of elements of one column: m = first .. half_turn - 1, and -half_turn ..
+ * -first. */
 static int64_t center_column_count(int64_t half_turn, int64_t k)
 {
     const int64_t first = center_first_row(half_turn, k);
@@ -126,8 +128,8 @@ static void fill(const struct center_half *half, const double *window, float *z)
         }
 }
 
-/* Transforms the half turn and its mirror image. window (NULL: none): factors of the detector
- * pixels. */
+/* Transforms the half turn and its mirror image. window has factors of the detector pixels (NULL:
+ * none). */
 static void center_find_elements(const struct center_buffers *buffers, const double *window,
                                  struct center_elements *out)
 {
@@ -143,7 +145,7 @@ static void center_find_elements(const struct center_buffers *buffers, const dou
                       count = center_column_count(half_turn, k);
         const double g = (double)k / (double)n, column = exp(-2 * M_PI * M_PI * g * g);
         for (int64_t i = 0; i < count; i++, at++) {
-            const int64_t m = first + i; /* rows above half_turn are the negative ones */
+            const int64_t m = first + i; /* rows from half_turn on are the negative ones */
             const double weight = column * buffers->weight[m];
             const float *here = &z[2 * (m * n + k)],
                         *there = &z[2 * ((rows - m) % rows * n + (n - k) % n)];
@@ -220,21 +222,21 @@ struct center_found ts_center_by_sinogram(const struct center_search *search,
                                  .best = best};
 }
 
-/* A center to a fraction of a pixel, and how far it may be off.
+/* This finds a center to a fraction of a pixel, and its error.
  *
- * At the right center what is outside of the double wedge is noise, and what does not fit the
- * model: drifts, angles between the views, an object that the detector cuts off. Both differ over
- * the frequencies. So the plane is divided into cells, each of a ratio of 1.3 in k and 2 in |m|,
- * whose variances are unknown, and the center is the most likely one: the lowest sum over the cells
- * of N log(mean of |A + B exp(-2 pi i k shift / n)|^2). Trials a quarter of a pixel apart, then
- * Newton's steps with the variances held. A cell that fits badly counts for little.
+ * At the right center, only noise is outside of the double wedge, and what does not fit the model:
+ * drifts, errors of angles, an object that the detector cuts off. Both vary with frequency. So the
+ * plane is divided into cells, each with a ratio of 1.3 in k and 2 in |m| and with an unknown
+ * variance, and the center is the most likely one: the lowest sum over the cells of N log(mean of
+ * |A + B exp(-2 pi i k shift / n)|^2). Trials are a quarter of a pixel apart; then Newton's steps
+ * follow with fixed variances. A cell that fits badly has little weight.
  *
  * The deviation is the larger one of two: that of a fit to values with those variances, and the one
  * that the slopes of the columns, and of the cells, have together (White, 1980), which knows of
  * errors that values have in common.
  *
- * Of an object that is cut off the rows are multiplied by a window about the center, so that both
- * halves see the same of it. What is beyond the window widens the wedge, and what stays on the
+ * If the object is cut off, the rows are multiplied by a window around the center, so that both
+ * halves see the same part of it. What is beyond the window widens the wedge, and what stays on the
  * detector, in stripes of any width, is projected out: a column of the transform that is the same
  * in all views is proportional to that of 1 in the first half turn and 0 in the second, for odd m,
  * and 0 for even m. The window draws the fit to its own middle: the fit about x is at x + g(x), and
@@ -243,9 +245,12 @@ struct center_found ts_center_by_sinogram(const struct center_search *search,
 enum { MOST_CELLS = 512, LEAST_VALUES = 24, MOST_STEPS = 20, MOST_WINDOWS = 8 };
 
 static const double cell_ratio = 1.3, cell_row_ratio = 2;
-static const double span = 4, step = 0.25; /* of the trials on both sides of where the fit begins */
-static const double taper = 0.8;           /* the share of the window's half width that is not 1 */
-static const double wider = 1.5;           /* the wedge of what is seen in a window */
+static const double span = 4, step = 0.25; /* range of the trials on both sides of the start of the
+                                            * fit, and their step, in pixels */
+static const double taper = 0.8;           /* fraction of the window's half width in which it is not
+                                            * 1 */
+static const double wider = 1.5;           /* how much wider the wedge is for what is seen in a
+                                            * window */
 
 struct cells {
     int n;
@@ -274,13 +279,14 @@ static int raw_cell(int64_t half_turn, int64_t k, int64_t i)
            band_of((double)row_of(half_turn, k, i), cell_row_ratio);
 }
 
-/* Returns whether element i of column k is outside of a wedge that is `wedge` times as wide. */
+/* Returns true if element i of column k is outside of a wedge that is `wedge` times as wide. */
 static bool is_outside(int64_t half_turn, int64_t k, int64_t i, double wedge)
 {
     return (double)row_of(half_turn, k, i) > wedge * M_PI * (double)k;
 }
 
-/* Numbers the cells in the order of their columns. Cells of few values join the next ones. */
+/* Numbers the cells in the order of their columns. Cells with few values are joined to the next
+ * ones. */
 static void find_cells(const struct center_buffers *buffers, double wedge, struct cells *cells)
 {
     enum { RAW = 64 * 64 };
@@ -303,7 +309,7 @@ static void find_cells(const struct center_buffers *buffers, double wedge, struc
             values = 0;
         }
     }
-    cells->n = cells->n > 0 ? cells->n : 1; /* the rest joins the last one */
+    cells->n = cells->n > 0 ? cells->n : 1; /* the remaining values are joined to the last cell */
     at = 0;
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= n / 2; k++) {
         const int64_t values_of_column = center_column_count(half_turn, k);
@@ -322,7 +328,7 @@ static void find_cells(const struct center_buffers *buffers, double wedge, struc
 
 struct column {
     double cosine, sine, rate; /* of its phase, which turns by `rate` a pixel */
-    int64_t count;             /* of its values */
+    int64_t count;             /* number of its values */
 };
 
 static struct column column_of(const struct center_half *half, int64_t k, double center)
@@ -333,8 +339,7 @@ static struct column column_of(const struct center_half *half, int64_t k, double
                            center_padded(center_column_count(half->n_views, k))};
 }
 
-/* Finds the mean power of each cell about a center. No cell is empty, so that its logarithm
- * exists. */
+/* Finds the mean power of each cell for a center. No cell is empty, so its logarithm exists. */
 static void find_powers(const struct center_buffers *buffers, double center, struct cells *cells)
 {
     const struct center_elements *e = &buffers->elements;
@@ -371,8 +376,8 @@ static double unlikeliness(const struct center_buffers *buffers, double center, 
 /* The derivatives of half the sum of |A + B exp|^2 / power. */
 struct slopes {
     double first, second;
-    double variance; /* of `first`: of values that differ by chance; and of the columns, and cells,
-                        as they are */
+    double variance; /* of `first`: as if values were independent; and from the columns and cells as
+                      * they are */
     double columns, cells;
 };
 
@@ -451,8 +456,8 @@ static void find_window(int64_t n, double center, double *window)
     }
 }
 
-/* Projects what is the same in all views out of one of the two halves of a column. Row i of it is
- * 2 / (1 - exp(-pi i m / half_turn)) = 1 - i / tan(pi m / (2 half_turn)) for odd m. */
+/* Removes what is the same in all views from one of the two halves of a column. Row i of it is 2 /
+ * (1 - exp(-pi i m / half_turn)) = 1 - i / tan(pi m / (2 half_turn)) for odd m. */
 static void project(const struct center_buffers *buffers, int64_t k, float *re, float *im)
 {
     const int64_t half_turn = buffers->half.n_views;
@@ -479,7 +484,7 @@ static void project(const struct center_buffers *buffers, int64_t k, float *re, 
         }
 }
 
-/* Transforms what is seen in a window about `center`. */
+/* Transforms what is seen in a window around `center`. */
 static void look_within(struct center_buffers *buffers, double center)
 {
     const struct center_elements *e = &buffers->elements;
@@ -520,7 +525,8 @@ static struct center_fit refine_within(struct center_buffers *buffers, double ce
     return fit;
 }
 
-/* Returns the mean logarithm of what is left of the powers of both halves about a center. */
+/* Returns the mean logarithm of the ratio of powers that remain for a center to those of both
+ * halves. */
 static double misfit_of(const struct center_buffers *buffers, double center, struct cells *cells)
 {
     const struct center_elements *e = &buffers->elements;

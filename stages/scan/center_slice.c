@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A slice is searched by the method of the parameters; then the result is judged: by the confidence
- * that noise alone reaches, by another minimum that is as good, by the center of mass, and by how
+ * that noise alone reaches, by a second minimum that is as good, by the center of mass, and by how
  * much of the object the detector cuts off.
  *
  * The measure of the sinogram cannot tell c from c + n / 2, for n detector pixels. The center of
  * mass can, if the detector sees the whole object.
  *
  * If the detector cuts the object off, the two halves of a full turn differ beyond the ends of what
- * both see, so that the fit takes what both see (ts_center_refine). Opposite views are compared
- * too. Their center is taken if there are many pairs, as in a whole turn: also of a whole object,
- * where it is more exact, because all views take part. Few pairs are taken only if they deviate
- * less than the two centers differ, and less than the fit may be off; or if the sinogram shows
- * none.
+ * both see, so the fit only uses what both see (ts_center_refine). Opposite views are compared,
+ * too. Their center is taken if there are many pairs, as in a whole turn; this is more exact even
+ * for a whole object, because all views take part. Few pairs are only taken if their deviation is
+ * less than the difference of the two centers and less than the error of the fit, or if the
+ * sinogram shows no center.
  *
  * A whole turn that is cut off at one end more than at the other has its axis off the middle, maybe
  * near that end (half acquisition), out of reach of both. Then the overlaps of opposite views are
@@ -30,25 +30,25 @@
 #include "stages/geometry/view_blocks.h"
 #include "stages/scan/center_search.h"
 
-/* The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that
- * takes one view of a pair best onto the other one, mirrored, is sum(slope * difference) /
- * sum(slope of one * slope of the other): noise of two views has nothing in common, so that the
- * divisor is that of the object.
+/* This finds the center of opposite views to a fraction of a pixel, and its error. The best shift
+ * between one view of a pair and the mirrored other one is sum(slope * difference) / sum(slope of
+ * one * slope of the other): the noise of two views is independent, so the divisor is only that of
+ * the object.
  *
  * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of
  * their mean is that of the center.
  *
  * An opposite between two views is interpolated: a point of the object is then at two places whose
  * mean, weighted, is right, at any radius. Views that are not quite opposite, at the ends of half a
- * turn, show the object turned by the angle that is missing: what is far from the axis moves by
- * more than the mean, for which the center makes up. The way at a part of the radius is uncertain,
- * and less of many pairs. */
+ * turn, show the object turned by the missing angle: what is far from the axis moves by more than
+ * the mean, for which the center is corrected. This makes the center uncertain by the movement at
+ * uncertain_radius, less with many pairs. */
 
 enum { PIECES = 8, STEPS = 4 };
 
-static const double uncertain_radius = 0.14; /* of the detector */
+static const double uncertain_radius = 0.14; /* as a fraction of the detector */
 
-/* Returns view q at position d, between detector pixels. */
+/* Returns the value of view q at position d, which may be between detector pixels. */
 static double between(const float *q, double d)
 {
     const int64_t at = (int64_t)floor(d);
@@ -60,7 +60,7 @@ struct piece {
     double slopes, product;
 };
 
-/* Compares p[d] with q mirrored, which is at `sum` - d, for d in [first, end). */
+/* Compares p[d] with q mirrored, at `sum` - d, for d in [first, end). */
 static struct piece piece_of(const float *p, const float *q, double sum, int64_t first, int64_t end)
 {
     struct piece piece = {0, 0};
@@ -74,7 +74,7 @@ static struct piece piece_of(const float *p, const float *q, double sum, int64_t
     return piece;
 }
 
-/* Returns the mean angle that is missing, in radian. */
+/* Returns the mean missing angle in radian. */
 static double lacking(const struct center_pairs *pairs)
 {
     double sum = 0;
@@ -114,7 +114,7 @@ static struct center_fit shift_of(const struct center_search *search,
                                0.5 * sqrt(squares * pieces / (pieces - 1)) / all.slopes};
 }
 
-/* Refines the center that these pairs have. */
+/* Refines the center that these pairs give. */
 static struct center_fit center_refine_opposite(const struct center_search *search,
                                                 const struct center_pairs *pairs,
                                                 const struct center_found *found)
@@ -139,43 +139,43 @@ static struct center_fit center_refine_opposite(const struct center_search *sear
                : (struct center_fit){.center = found->center, .deviation = NAN};
 }
 
-enum { APART = 3 };      /* trials between a minimum and its rival, at least */
-enum { MANY_PAIRS = 8 }; /* of opposite views: so many are believed */
+enum { APART = 3 };      /* least number of trials between a minimum and its rival */
+enum { MANY_PAIRS = 8 }; /* this many pairs of opposite views are believed */
 
-/* An error is `sigmas` deviations, and what the pixels themselves make uncertain. It was found from
+/* An error is `sigmas` deviations and a least error, which depends on the method. It was found from
  * simulated scans, nine of ten of which have their axis within it (lab/peers/center_study.py). */
 static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3,
                     least_error_of_mass = 0.3;
-/* The center of mass is trusted with a deviation of this share of the detector at most, and
- * contradicts a center that is so many times as far from it. */
+/* The center of mass is trusted if its deviation is at most this fraction of the detector. It
+ * contradicts a center that is this many times as far away. */
 static const double trusted_share = 1.0 / 48;
 enum { CONTRADICTS = 4 };
-/* The centers of two methods are different if they are further apart than so many times what both
- * may be off. */
+/* The centers of two methods are different if they are further apart than this many times their
+ * errors. */
 static const double different = 3;
-/* A scan of half acquisition is cut off so many times as much at one end as at the other, and has
- * this concordance, or opposite views that show nothing within reach. */
+/* A scan is of half acquisition if it is cut off `lopsided` times as much at one end as at the
+ * other, and has at least this concordance or opposite views that show nothing within reach. */
 static const double lopsided = 2, convincing = 0.8;
 
-/* These are the findings of the searches. */
+/* What the searches found. */
 struct look {
     struct view_ends truncation;
     bool cut_off;
     struct center_found taken;
     double by_sinogram, by_opposite; /* centers; NAN: not searched */
-    struct center_fit mass;          /* deviation NAN: not to be trusted */
+    struct center_fit mass;          /* a deviation of NAN: not to be trusted */
     double error, confidence;
-    bool outermost; /* the trial taken */
-    double rival;   /* another center that may be the right one; NAN: there is none */
+    bool outermost; /* the trial that was taken */
+    double rival;   /* a second center that may be the right one; NAN: there is none */
     bool may_miss;  /* the axis may be out of reach of the search */
 };
 
-/* The scratch: the cleaned sinogram, half a turn of it in even steps, and the opposites of
+/* Parts of the scratch: the cleaned sinogram, half a turn of it in even steps, and the opposites of
  * views. */
 struct room {
     float *clean, *half, *opposites;
     struct view_place *places;
-    void *work; /* of the cleaning, then of the search */
+    void *work; /* for the cleaning, then for the search */
 };
 
 static const struct center_params *params_of(const struct center_slice *slice)
@@ -261,7 +261,7 @@ enum ts_status ts_center_slice_check(const struct center_slice *slice)
     return same ? refuse(slice, "center-constant", "all its values are the same") : TS_OK;
 }
 
-/* Returns whether a whole turn is cut off at one end more than at the other. */
+/* Returns true if a whole turn is cut off much more at one end than at the other. */
 static bool is_lopsided(const struct center_search *search, const struct look *look)
 {
     const double first = look->truncation.first, last = look->truncation.last;
@@ -388,7 +388,7 @@ static double center_of_trial(const struct center_search *search, int64_t trial,
     return 0.5 * (double)(search->n_detectors - 1) + (double)from_middle * step;
 }
 
-/* Makes what one search found the result. */
+/* Makes the finding of one search the result. */
 static void take(struct look *look, const struct center_found *found, double confidence,
                  int64_t n_trials)
 {
@@ -397,7 +397,7 @@ static void take(struct look *look, const struct center_found *found, double con
     look->outermost = found->best == 0 || found->best == n_trials - 1;
 }
 
-/* Returns the median of n numbers; `sorted` is scratch space for as many. */
+/* Returns the median of n numbers; `sorted` is scratch for n numbers. */
 static double median_of(const double *measure, int64_t n, double *sorted)
 {
     memcpy(sorted, measure, (size_t)n * sizeof *sorted);
@@ -405,8 +405,8 @@ static double median_of(const double *measure, int64_t n, double *sorted)
     return sorted[n / 2];
 }
 
-/* Returns the rival of the best trial: the lowest other local minimum that is APART trials or more
- * away and whose measure is at most `highest`. Returns -1 where there is none. */
+/* Returns the rival of the best trial: the lowest other local minimum that is at least APART trials
+ * away and at most `highest`. Returns -1 if there is none. */
 static int64_t rival_of(const double *measure, int64_t n_trials, int64_t best, double highest)
 {
     int64_t rival = -1;
@@ -425,15 +425,15 @@ static double error_of(double deviation, double least, double otherwise)
     return isnan(deviation) ? otherwise : hypot(sigmas * deviation, least);
 }
 
-/* Returns true if the center of mass says that the axis is at `other`, not at `center`. */
+/* Returns true if the center of mass says that the axis is at `other` instead of `center`. */
 static bool mass_prefers(const struct look *look, double other, double center)
 {
     return !isnan(look->mass.deviation) &&
            CONTRADICTS * fabs(look->mass.center - other) < fabs(look->mass.center - center);
 }
 
-/* Moves the center by half the detector if that is where the mass has it. A search within bounds
- * that are given is only warned about. */
+/* Moves the center by half the detector if the center of mass says so. If the bounds of the search
+ * were given, there is only a warning. */
 static void judge_alias(const struct center_slice *slice, struct look *look)
 {
     const struct stage_context *context = slice->context;
@@ -480,7 +480,7 @@ static void search_sinogram(const struct center_slice *slice, const struct room 
         error_of(fit.deviation, look->cut_off ? least_error_within : least_error, search.search);
 }
 
-/* What opposite views say. */
+/* The findings from opposite views. */
 struct opposite {
     struct center_found found;
     struct center_fit fit;
@@ -508,9 +508,9 @@ static void take_opposite(const struct center_slice *slice, const struct opposit
     look->error = opposite->error;
 }
 
-/* Judges the many pairs of a whole object. Taken are the opposite views that agree with the
- * sinogram, if they are more exact; and those that do not, with a warning unless the center of mass
- * agrees with them. */
+/* Judges the many pairs of a whole object. Their center is taken if it agrees with the sinogram and
+ * is more exact; it is also taken if it does not agree, with a warning unless the center of mass
+ * agrees with it. */
 static void judge_many(const struct center_slice *slice, const struct opposite *opposite,
                        struct look *look)
 {
@@ -525,8 +525,8 @@ static void judge_many(const struct center_slice *slice, const struct opposite *
         look->rival = look->by_sinogram;
 }
 
-/* Takes the center of opposite views in place of that of the sinogram if the parameters say so, or
- * it is better. */
+/* Takes the center of opposite views instead of that of the sinogram if the parameters say so, or
+ * if it is better. */
 static void judge_opposite(const struct center_slice *slice, const struct opposite *opposite,
                            int n_pairs, struct look *look)
 {
@@ -544,8 +544,8 @@ static void judge_opposite(const struct center_slice *slice, const struct opposi
         take_opposite(slice, opposite, look);
 }
 
-/* Stripes, which the measure of overlaps needs as they are, are taken out of what refines the
- * center. */
+/* Refining the center needs stripes removed, while the measure of overlaps needs them as they
+ * are. */
 static void search_overlap(const struct center_slice *slice, double reach,
                            struct center_pairs *pairs, double *measure, struct look *look)
 {
@@ -561,12 +561,12 @@ static void search_overlap(const struct center_slice *slice, double reach,
     const struct center_fit fit = center_refine_opposite(&search, pairs, &found);
     found.center = fit.center;
     take(look, &found, measure[found.best], ts_center_trials(reach, 0.5));
-    look->cut_off = false; /* this method is for objects that are cut off */
+    look->cut_off = false; /* this method is made for objects that are cut off */
     look->error = error_of(fit.deviation, least_error, reach);
 }
 
-/* Searches a lopsided whole turn for half acquisition, unless the parameters ask for less. measure:
- * scratch. */
+/* Searches a lopsided whole turn for half acquisition, unless the parameters exclude it. `measure`
+ * is scratch. */
 static void judge_half_acquisition(const struct center_slice *slice,
                                    const struct opposite *opposite, struct center_pairs *pairs,
                                    double *measure, struct look *look)
@@ -627,8 +627,8 @@ static void search_slice(const struct center_slice *slice, const struct ts_image
                both = params->method == CENTER_SINOGRAM && pairs.n > 0 && (look->cut_off || many);
     struct opposite opposite = {0};
     if (params->method == CENTER_OPPOSITE || both) {
-        /* The scratch of the transform, which is free yet, has twice as many rows as half a turn: 2
-         * n doubles at the least. There are fewer trials. */
+        /* The scratch of the transform is not in use yet, and has twice as many rows as half a
+         * turn: at least 2 n doubles. There are fewer trials. */
         opposite = look_opposite(slice, &pairs, both ? room.work : measure);
         look->by_opposite = opposite.fit.center;
     }
@@ -717,8 +717,8 @@ static void write_tables(const struct center_slice *slice, const struct look *lo
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns what a strip of the detector sees: its largest mean, or, if the value of air is not
- * known, the largest less the smallest. */
+/* Returns what a strip of the detector sees: its largest mean or, if the value of air is not known,
+ * the largest minus the smallest. */
 static double seen_by(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
 {
     double least, most;
@@ -742,7 +742,7 @@ static struct view_ends blocks_view_ends(const float *p, int64_t n_views, int64_
     return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
 }
 
-/* Cleans the sinogram and weighs it. */
+/* Cleans the sinogram, and finds its center of mass. */
 static void begin(const struct center_slice *slice, struct look *look)
 {
     const struct stage_context *context = slice->context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This has the parameters of `center`, and searches one slice by the method that they name. The
- * search writes the center and tables that show how sure it is, and warns where another center
+ * search writes the center and tables that show how sure it is, and warns if a different center
  * would do as well. One slice is enough, because the axis is the same for all of them.
  */
 #ifndef STAGES_SCAN_CENTER_SLICE_H
@@ -35,13 +35,13 @@ struct center_params {
 };
 
 struct center_slice {
-    const struct stage_context *context; /* of center */
+    const struct stage_context *context; /* of the stage `center` */
     const float *sinogram;               /* (view, detector) */
-    struct fft *fft;                     /* of ts_center_transform(), for method sinogram */
-    void *scratch; /* of ts_center_slice_scratch_bytes(), on a 64-byte boundary */
+    struct fft *fft;                     /* for method sinogram: of ts_center_transform() */
+    void *scratch; /* ts_center_slice_scratch_bytes() bytes, on a 64-byte boundary */
 };
 
-/* A search writes these tables, in this order. */
+/* The tables of a search, in this order. */
 enum {
     TABLE_CENTER,
     TABLE_CONFIDENCE,
@@ -59,7 +59,7 @@ void ts_center_slice_tables(const struct center_params *params,
 /* Returns the bytes of a search's scratch. */
 size_t ts_center_slice_scratch_bytes(const struct stage_context *context);
 
-/* Refuses values that no method can search. Errors: center-nonfinite, center-constant. */
+/* Refuses values that cannot be searched. Errors: center-nonfinite, center-constant. */
 enum ts_status ts_center_slice_check(const struct center_slice *slice);
 /* Writes the center and the tables. Errors: center-edge, if the best trial is the outermost, and
  * center-mass. Warnings: center-alike, or center-uncertain, or center-truncated and

@@ -82,7 +82,7 @@ struct scratch {
     double *weights;
     struct view_place *places;
     struct back_view *views;
-    void *step; /* of the filter first, then of the backprojection */
+    void *step; /* first used for the filter, then for the backprojection */
 };
 
 static struct scratch lay_out(const struct center_strip *strip, struct memory_layout *layout)

@@ -4,9 +4,9 @@
  * several rotation centers, side by side in one picture under the number of each. With a wrong
  * center edges are doubled and points become arcs; the eye finds the tile that has neither.
  *
- * A tile is filtered backprojection with a Hann window about the rotation axis, its pixels as wide
- * as those of the detector. All tiles have one window of gray: the 1st to the 99th percentile of
- * the middle tile.
+ * A tile is reconstructed by filtered backprojection with a Hann window around the rotation axis,
+ * with pixels as wide as those of the detector. All tiles have the same window of gray: the 1st to
+ * the 99th percentile of the middle tile.
  */
 #ifndef STAGES_SCAN_CENTER_STRIP_H
 #define STAGES_SCAN_CENTER_STRIP_H
@@ -19,7 +19,8 @@ enum { STRIP_LEAST_SIZE = 64, STRIP_MOST_SIZE = 4096, STRIP_MOST_SIDES = 50 };
 struct center_strip {
     const struct ts_axis *views; /* with their angles in degrees */
     int64_t n_detectors;
-    int64_t sides, size; /* tiles on each side of the middle one; pixels of a tile's side */
+    int64_t sides, size; /* number of tiles on each side of the middle one; pixels of a tile's
+                          * side */
     double step;         /* detector pixels between trial centers */
     int threads;
 };
@@ -29,11 +30,11 @@ enum { TABLE_STRIP, TABLE_STRIP_CENTERS, STRIP_TABLES };
 /* Describes the tables: the picture, and its trial centers. */
 void ts_center_strip_tables(const struct center_strip *strip,
                             struct stage_table tables[STRIP_TABLES]);
-/* Describes the transform that the filter of the rows takes. */
+/* Describes the transform that filters the rows. */
 struct fft_shape ts_center_strip_transform(const struct center_strip *strip);
 size_t ts_center_strip_scratch_bytes(const struct center_strip *strip);
-/* Draws trial centers[i] = center + (i - sides) * step, for i < 2 sides + 1, from the left.
- * sinogram: (view, detector). scratch: on a 64-byte boundary. */
+/* Draws tiles for centers[i] = center + (i - sides) * step, i < 2 sides + 1, from the left.
+ * `sinogram` is (view, detector); `scratch` is on a 64-byte boundary. */
 void ts_center_strip_draw(const struct center_strip *strip, const float *sinogram, double center,
                           struct fft *fft, void *scratch, uint8_t *picture, double *centers);
 

@@ -2,9 +2,9 @@
  *
  * circle: the pixel at (x, y) from the rotation center ((nx - 1)/2, (ny - 1)/2) stays where x^2 +
  * y^2 < ratio^2 r^2, and all others become one value; r is half the shorter side of the slice, and
- * all lengths are in mm. (z, y, x). This is the rule of tomopy.circ_mask(axis=0), which knows
- * square pixels alone. The columns inside are found once for each row, so that both devices agree
- * on every pixel.
+ * all lengths are in mm. (z, y, x). This is the rule of tomopy.circ_mask(axis=0), which only knows
+ * square pixels. The columns inside are found once for each row, so that both devices agree on
+ * every pixel.
  */
 #include "stages/scan/circle.h"
 
@@ -38,7 +38,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_constant_check(context, "value", params->value);
 }
 
-/* Distances are in units of the finer spacing, so that square pixels are 1 apart exactly. */
+/* Distances are in units of the finer spacing, so that square pixels are exactly 1 apart. */
 struct circle {
     double x_step, y_step, x_center, y_center, limit;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * circle keeps the inside of a circle around the rotation center, and sets all pixels outside to
- * one value, since not every view sees the corners of a slice. circle.c has the rule. It becomes a
- * span of columns for each row, worked out by the function below for both devices, so that they
- * agree on every pixel.
+ * one value, since not every view sees the corners of a slice. circle.c has the rule. The function
+ * below turns it into a span of columns for each row, for both devices, so that they agree on every
+ * pixel.
  */
 #ifndef STAGES_SCAN_CIRCLE_H
 #define STAGES_SCAN_CIRCLE_H

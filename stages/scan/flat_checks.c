@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rules of flat_checks.h, slice by slice. Most rows of most scans are done after a few views: a
- * detector pixel with noise is known to vary by then, and only those that stand out are looked at
- * in all views.
+ * detector pixel with noise has varied by then, and only those that stand out are looked at in all
+ * views.
  */
 #include "stages/scan/flat_checks.h"
 
@@ -114,8 +114,8 @@ MARK(1, uint8_t)
 MARK(2, uint16_t)
 MARK(4, uint32_t)
 
-/* Marks detector pixels whose bytes differ from those in the first view. Returns true where all
- * do. */
+/* Marks detector pixels whose bytes differ from those in the first view. Returns true if all are
+ * marked. */
 static bool mark_differing(const void *first, const void *row, size_t bytes, int64_t n,
                            unsigned char *differs)
 {
@@ -129,9 +129,9 @@ static float transmission_at(struct flat_row row, const float *counts, int64_t d
     return (counts[d] - row.offset[d]) * row.gain[d];
 }
 
-/* Widens the range of detector pixels that vary, from *first to *last, by those that are constant
- * without being stuck: an end of the row shows that it has no noise, and the object gets thinner
- * towards the ends. */
+/* Extends the range of detector pixels that vary, from *first to *last, by those that are constant
+ * without being stuck: the data has no noise, as an end of the row shows, and the object gets
+ * thinner towards the ends. */
 static void widen(struct flat_row row, const struct flat_room *room, int64_t n, int64_t *first,
                   int64_t *last)
 {
@@ -181,8 +181,8 @@ uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_ro
     return count;
 }
 
-/* Returns true where the mean transmission of a detector pixel stands out from that of those beside
- * it. */
+/* Returns true if the mean transmission of a detector pixel stands out from that of its
+ * neighbors. */
 static bool transmission_stands_out(const struct ts_image *in, int64_t z, struct flat_row row,
                                     int64_t d)
 {
@@ -214,7 +214,7 @@ uint64_t ts_flat_find_uneven(const struct ts_image *in, int64_t z, struct flat_r
 
 /* ---- full scale ------------------------------------------------------------------------------ */
 
-/* Adds the values of a slice that are `largest`, and those a step below it. */
+/* Counts the values of a slice that are `largest`, and those a step below it. */
 static void count_top(const struct ts_image *in, const uint64_t *valid, int64_t z, float largest,
                       float step, bool same_mask, float *values, uint64_t counts[2])
 {

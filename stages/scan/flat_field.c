@@ -6,9 +6,9 @@
  * transmission: it is dead.
  *
  * A slab is done in four steps: the frames give offset and gain of each detector pixel; slices are
- * looked through for bad pixels (flat_checks.h), and dead ones get others that stand in for them;
- * the values are mapped; and those at full scale are counted, if the largest one is that of a
- * detector of fewer bits. Frames are read row by row, BLOCK pixels at a time.
+ * checked for bad pixels (flat_checks.h), and dead ones are assigned replacements; the values are
+ * mapped; and those at full scale are counted, if the largest one is that of a detector of fewer
+ * bits. Frames are read row by row, BLOCK pixels at a time.
  */
 #include "stages/scan/flat_field.h"
 
@@ -93,7 +93,7 @@ static bool streams_with_input(const struct stage_context *context, int referenc
     return reference + 1 <= FLAT_FIELD_DARKS;
 }
 
-/* Returns true where the stage after this one fills what the table counts. */
+/* Returns true if the next stage fills the pixels that the table counts. */
 static bool fills_stuck(const struct stage_context *next)
 {
     return next->stage == &bad_pixels_stage &&
@@ -190,12 +190,12 @@ static uint64_t count_largest(const void *values, enum ts_dtype dtype, int64_t n
     case TS_I32:
         return count_largest_i32(values, n);
     default:
-        return 0; /* of floats none is the largest */
+        return 0; /* floats have no largest value */
     }
 }
 
-/* Does not count pixels that a mask leaves out: pixel d is pixel first + d of the slice with these
- * bits (NULL: all are valid). */
+/* Counts saturated values, except for pixels that a mask leaves out: pixel d is pixel first + d of
+ * the slice with these bits (NULL: all are valid). */
 static uint64_t count_measured(const char *values, enum ts_dtype dtype, int64_t n,
                                const uint64_t *valid, size_t first)
 {
@@ -208,7 +208,7 @@ static uint64_t count_measured(const char *values, enum ts_dtype dtype, int64_t 
     return count;
 }
 
-/* Flats have the mask of the first view. */
+/* Counts saturated values of the flats, which have the mask of the first view. */
 static uint64_t saturated_flats(const struct ts_image *in, int64_t z)
 {
     const struct ts_image *flats = &in[FLAT_FIELD_FLATS];
@@ -228,7 +228,7 @@ TS_VECTORIZED static float largest_of(const float *values, int64_t n, float larg
     return largest;
 }
 
-/* Returns the largest of `largest` and the values that are valid, as in count_measured(). */
+/* Returns the maximum of `largest` and the valid values, with arguments as in count_measured(). */
 static float largest_valid(const float *values, int64_t n, const uint64_t *valid, size_t first,
                            float largest)
 {
@@ -257,7 +257,7 @@ static double median(double *values, int64_t n)
 }
 
 /* Combines the frames of pixels [first, first + n) of one row. `by_pixel` is scratch for BLOCK
- * values of every frame. */
+ * values of each frame. */
 static void combine_frames(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
                            enum flat_field_combine how, double *by_pixel, double *out)
 {
@@ -283,9 +283,10 @@ static void combine_frames(const struct ts_image *frames, int64_t z, int64_t fir
 /* ---- the pixels of one slice ----------------------------------------------------------------- */
 
 struct pixels {
-    float *offset, *gain;     /* of every detector pixel; gain NaN: dead */
+    float *offset, *gain;     /* for each detector pixel; the gain of a dead one is NaN */
     int32_t *dead, *stand_in; /* the dead pixels, and the pixel whose transmission each gets */
-    int32_t *counts;          /* DEAD, STAND_INS: the latter are the first of `dead`, all or none */
+    int32_t *counts;          /* numbers of dead pixels (DEAD) and of those with a replacement
+                               * (STAND_INS), which come first in `dead` and are all or none */
 };
 enum { DEAD, STAND_INS, COUNTS };
 
@@ -314,8 +315,8 @@ static struct pixels pixels_at(void *scratch, int64_t z, int64_t n_detectors)
     return lay_out_pixels(n_detectors, &layout);
 }
 
-/* Scratch behind that of the slices: the largest value of each row, and then what each thread
- * has. */
+/* The scratch behind that of the slices has the largest value of each row, and then the parts of
+ * the threads. */
 static size_t largest_bytes(const struct stage_context *context, int64_t n)
 {
     struct memory_layout layout = {0};
@@ -330,7 +331,7 @@ static size_t room_bytes(const struct stage_context *context)
     return layout.bytes;
 }
 
-/* Values of every frame that a thread keeps for medians. */
+/* Returns how many values of each frame a thread keeps for medians. */
 static size_t kept_count(const struct stage_context *context)
 {
     int64_t most = 0;
@@ -352,7 +353,7 @@ static float gain_of(double flat, double dark)
     return gain > 0 && gain < INFINITY ? gain : NAN;
 }
 
-/* Takes pixels for dead that are invalid in a frame. */
+/* Treats pixels that are invalid in a frame as dead. */
 static void leave_out(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
                       float *gain)
 {
@@ -404,7 +405,7 @@ static void find_stand_ins(const struct stage_context *context, const struct pix
 
 /* ---- bad pixels ------------------------------------------------------------------------------ */
 
-/* Returns the mean of the frames of a pixel whose values are not above `limit`. */
+/* Returns the mean of the frames of a pixel, without values above `limit`. */
 static double mean_below(const struct ts_image *frames, int64_t z, int64_t d, float limit)
 {
     double sum = 0, value;
@@ -422,7 +423,7 @@ static double mean_below(const struct ts_image *frames, int64_t z, int64_t d, fl
     return sum / (double)n;
 }
 
-/* Leaves out the brighter frames of pixels that have a limit. */
+/* Recomputes the pixels that have a limit, without their brighter frames. */
 static void clean_pixels(const struct stage_context *context, const struct ts_image *in, int64_t z,
                          const struct pixels *pixels, float *const limits[2])
 {
@@ -436,8 +437,8 @@ static void clean_pixels(const struct stage_context *context, const struct ts_im
     }
 }
 
-/* Counts the zingers of flats and darks, and leaves them out with combine: clean. Medians of three
- * frames do so too. */
+/* Counts the zingers of flats and darks. With combine: clean they are left out, as medians of three
+ * frames do by themselves. */
 static uint64_t look_at_frames(const struct stage_context *context, const struct ts_image *in,
                                int64_t z, const struct pixels *pixels, const struct flat_room *room)
 {
@@ -473,7 +474,7 @@ static void look_at_slice(const struct stage_context *context, const struct ts_i
             *(uint64_t *)ts_slice_data(&context->tables[i], z) = counts[i];
 }
 
-/* largest: of each row. */
+/* `largest` has the largest value of each row. */
 static void look_at_full_scale(const struct stage_context *context, const struct ts_image *in,
                                int64_t z, const float *largest, const struct flat_room *room)
 {
@@ -502,7 +503,8 @@ TS_VECTORIZED static void map_values(float *out, const float *counts, const floa
         out[i] = (counts[i] - offset[i]) * gain[i];
 }
 
-/* Returns the largest of the counts; valid, at: as in count_measured(). */
+/* Maps a row, and returns the largest of the counts; `valid` and `at` are as in
+ * count_measured(). */
 static float map_row(const void *in, enum ts_dtype dtype, float *out, const struct pixels *pixels,
                      int64_t n, const uint64_t *valid, size_t at)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * flat_field turns counts into transmission with the flats (beam without object) and darks (no
- * beam) of the scan itself, which removes the differences between detector pixels. The formula
- * stands in flat_field.c; the CPU code and cuda/scan/flat_field.cu share what is declared here.
+ * beam) of the scan itself, which removes the differences between detector pixels. The formula is
+ * in flat_field.c; the CPU code and cuda/scan/flat_field.cu share what is declared here.
  */
 #ifndef STAGES_SCAN_FLAT_FIELD_H
 #define STAGES_SCAN_FLAT_FIELD_H
@@ -29,6 +29,6 @@ enum flat_field_table {
     FLAT_TABLES
 };
 
-enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* places among the images of map() */
+enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* indices among the images of map() */
 
 #endif

@@ -3,9 +3,9 @@
  * This computes the natural logarithm of positive finite floats with the same bytes on the CPU and
  * on CUDA devices: t = 2^k (1 + f) with 1 + f in [2/3, 4/3), log t = k log 2 + f - f^2/2 + f^3
  * P(f). P is the polynomial of degree 7 with the smallest maximum of the logarithm's relative
- * error, 4.7e-9 (fitted by Lawson's weights, 1961); with rounding the result is within 9e-8 of
- * itself. All operations are plain multiplications and additions, so that loops vectorize without
- * fused ones and both devices round alike.
+ * error, 4.7e-9 (fitted by Lawson's weights, 1961); with rounding, the relative error of the result
+ * is at most 9e-8. All operations are plain multiplications and additions, so loops vectorize
+ * without fused operations and both devices round alike.
  */
 #ifndef STAGES_SCAN_LOG_F32_H
 #define STAGES_SCAN_LOG_F32_H
@@ -36,7 +36,7 @@ TS_HOST_DEVICE float ts_log_f32(float t)
     p = p * f + 0.20010406f;
     p = p * f - 0.24999797f;
     p = p * f + 0.33333215f;
-    /* log 2 in two parts, of which the first times k is exact. */
+    /* log 2 in two parts; the first times k is exact. */
     return k * 0x1.62e4p-1f + (f - (square * 0.5f - (square * f * p + k * 0x1.7f7d1cp-20f)));
 }
 

@@ -84,7 +84,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return sizeof(struct minus_log_found) + slices * sizeof(struct minus_log_slice);
 }
 
-/* Returns true where one of these values is at or below 0, below `lowest`, NaN or infinite. */
+/* Returns true if one of these values is at or below 0, below `lowest`, NaN or infinite. */
 TS_VECTORIZED static bool any_special(const float *in, size_t n, float lowest)
 {
     int32_t special = 0;
@@ -159,7 +159,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
 static size_t result_bytes(const struct stage_context *context)
 {
     (void)context;
-    return sizeof(uint64_t); /* nothing: the map needs no result */
+    return sizeof(uint64_t); /* nothing is needed: the map uses no result */
 }
 
 /* ---- messages and tables --------------------------------------------------------------------- */
@@ -213,8 +213,8 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
             : texts[kind].hint);
 }
 
-/* Warns of the values that `floor` took the place of, and refuses an image of nothing else: a line
- * integral that is the same everywhere would look like a result. */
+/* Warns of the values that were raised to `floor`, and refuses an image that only has such values:
+ * a line integral that is the same everywhere would look like a result. */
 static enum ts_status report_floor(const struct stage_context *context,
                                    const struct minus_log_found *found)
 {

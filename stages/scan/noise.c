@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * noise: counts = Poisson(photons t) + electronic Gaussian, of a transmission t or of a line
- * integral p with t = e^-p, and back to the same quantity. Random numbers are those of a pixel's
- * index in the series of volumes (stages/values/samples.h), so that pixels can be taken in any
- * order. The counts of pixels that have no logarithm are added as integers.
+ * noise: counts = Poisson(photons t) + electronic Gaussian, of a transmission t or a line integral
+ * p with t = e^-p; the counts are converted back to the same quantity. Random numbers depend on a
+ * pixel's index in the series of volumes (stages/values/samples.h), so pixels can be done in any
+ * order. The numbers of pixels without a logarithm are added as integers.
  */
 #include "stages/scan/noise.h"
 

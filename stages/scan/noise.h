@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * noise replaces what a detector would count without noise by what it counts: photons by Poisson's
- * distribution, and its electronics by a Gaussian one. The rule for one pixel is here, because the
- * bytes of cuda/scan/noise.cu are those of the CPU code.
+ * noise adds the noise of a detector: that of photons, by Poisson's distribution, and that of its
+ * electronics, by a Gaussian one. The rule for one pixel is here, because cuda/scan/noise.cu must
+ * give the same bytes as the CPU code.
  */
 #ifndef STAGES_SCAN_NOISE_H
 #define STAGES_SCAN_NOISE_H
@@ -22,9 +22,9 @@ enum { NOISE_POISSON, NOISE_GAUSSIAN };
 
 struct noise_rule {
     double photons, electronic,
-        lowest; /* lowest: counts below it have no logarithm, or none that is used */
+        lowest; /* lowest: smaller counts have no logarithm, or one that is not used */
     uint64_t seed;
-    bool lines; /* values are line integrals, not transmissions */
+    bool lines; /* true if values are line integrals instead of transmissions */
     bool floors;
 };
 struct noise_rule ts_noise_rule(const struct stage_context *context);
@@ -32,7 +32,7 @@ struct noise_rule ts_noise_rule(const struct stage_context *context);
 /* Returns the index of the first pixel of a slab among those of all volumes of a series. */
 uint64_t ts_noise_first(const struct stage_context *context, const struct ts_image *slab);
 
-/* Returns the noisy value of a pixel by its index in the series; *starved becomes true where the
+/* Returns the noisy value of a pixel by its index in the series; *starved becomes true if the
  * count of a line integral is below the lowest. */
 TS_HOST_DEVICE float ts_noise(const struct noise_rule *rule, float value, uint64_t pixel,
                               bool *starved)

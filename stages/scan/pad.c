@@ -2,8 +2,8 @@
  *
  * pad: (z, view, detector) with `left` more detector pixels before the first and `right` more after
  * the last, whose values a border rule of stages/engine/border.h gives. The detector axis keeps its
- * positions, so that the rotation center stays in its place. The samples that stand for the new
- * pixels are the same in all rows and are looked up once.
+ * positions, so the rotation center stays in its place. The indices of the samples for the new
+ * pixels are the same in all rows and are found once.
  */
 #include "stages/scan/pad.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pad adds detector pixels on both sides of every row of a sinogram, with values by a border rule.
- * Where the object reaches beyond the detector, the row then need not end with a step, which would
- * leave a bright rim in a reconstruction. The parameters stand here because the CPU code and
+ * If the object reaches beyond the detector, this avoids a step at the row's end, which would leave
+ * a bright rim in a reconstruction. The parameters are here because the CPU code and
  * cuda/scan/pad.cu both read them.
  */
 #ifndef STAGES_SCAN_PAD_H

@@ -238,7 +238,7 @@ static void filter_up(const float *in, const float *filter, int length, float *c
             add_scaled(phases[odd], in + q, filter[1 - odd + 2 * q], (n + 1 - odd) / 2);
 }
 
-/* Makes t from c, where there is one, and v. */
+/* Makes t from c, if there is one, and v. */
 static void detectors_up(const struct ring_level *level, const float *filters, int length,
                          const float *c, const float *v, float *t, const struct scratch *scratch,
                          const struct stage_context *context)
@@ -263,7 +263,7 @@ struct wave {
     float cosine[COLUMNS], sine[COLUMNS];
 };
 
-/* Replaces columns of v, 16 at most, by the part that damping removes from them. */
+/* Replaces up to 16 columns of v by the part that damping removes from them. */
 TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v,
                                      int64_t n_columns)
 {
@@ -324,7 +324,7 @@ static void clean_slice(const struct stage_context *context, const struct ring_l
     const float *c = NULL;
     for (int i = last; i >= 0; i--) {
         const struct ring_level *level = &levels->at[i];
-        float *next = i % 2 ? scratch->odd : scratch->even; /* of the level above */
+        float *next = i % 2 ? scratch->odd : scratch->even; /* the result for the level above */
         detectors_up(level, filters, length, c, scratch->parts + level->part, scratch->half,
                      scratch, context);
         views_up(level, filters, length, scratch->half, i > 0 ? NULL : image, i > 0 ? next : out,
@@ -353,10 +353,10 @@ static enum ts_status ring_wavelet(const struct stage_context *context, const st
 }
 
 enum {
-    RANKS = 16, /* whose windows slide side by side */
-    BLOCK = 16, /* detector pixels that a thread handles together */
-    DIGIT = 11, /* bits of a key sorted at once */
-    DIGITS = 3, /* of 32 bits */
+    RANKS = 16, /* ranks whose windows slide side by side */
+    BLOCK = 16, /* detector pixels that a thread does together */
+    DIGIT = 11, /* bits of a key that are sorted at once */
+    DIGITS = 3, /* digits of 32 bits */
     BUCKETS = 1 << DIGIT
 };
 
@@ -404,7 +404,7 @@ size_t ts_ring_column_bytes(int64_t n_views)
     return (places + places / RING_LEAST_PLACES) * sizeof(uint64_t);
 }
 
-/* The parameters of the other method play no part, and are an error where they were given. */
+/* The parameters of the other method are idle, and an error if they were given. */
 static enum ts_status check_unused(const struct stage_context *context,
                                    const struct ring_params *params)
 {
@@ -472,7 +472,7 @@ struct place {
     uint32_t view;
 };
 
-/* Sorts by rising key and leaves equal ones in their order, by counting each digit (H. Hollerith,
+/* Sorts by rising key by counting each digit, which leaves equal keys in their order (H. Hollerith,
  * 1889). The result is in `places`. */
 static void sort_column(struct place *places, struct place *scratch, int64_t n)
 {
@@ -485,7 +485,7 @@ static void sort_column(struct place *places, struct place *scratch, int64_t n)
     for (int digit = 0; digit < DIGITS; digit++) {
         uint32_t *starts = counts[digit], start = 0;
         if (starts[from[0].key >> (DIGIT * digit) & (BUCKETS - 1)] == n)
-            continue; /* all alike */
+            continue; /* all keys have the same digit */
         for (int i = 0; i < BUCKETS; i++) {
             const uint32_t count = starts[i];
             starts[i] = start;
@@ -507,12 +507,12 @@ struct sorted {
     const char *in;
     char *out;
     int64_t n_views, n_detectors;
-    int64_t stride;  /* of a column: n_views up to a multiple of RANKS */
+    int64_t stride;  /* places of a column: n_views rounded up to a multiple of RANKS */
     int32_t *keys;   /* [detector][rank] */
     uint32_t *views; /* [detector][rank]: the view of the value */
 };
 
-/* The parts of one thread: the columns of a block by rows, and the places of one column. */
+/* Buffers of one thread: the columns of a block stored by rows, and the places of one column. */
 struct own {
     int32_t *block;
     struct place *places, *other;
@@ -589,7 +589,7 @@ static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, co
 
 /* ---- medians --------------------------------------------------------------------------------- */
 
-/* A vector has one key of each of 16 ranks. A window is `size` of these, sorted. */
+/* A vector has one key for each of 16 ranks. A window consists of `size` of these, sorted. */
 struct ranks {
     int32_t at[RANKS];
 };
@@ -613,7 +613,7 @@ static void start_window(const struct sorted *sorted, int64_t first, int64_t ran
     }
 }
 
-/* Finds the medians of a block of detector pixels and writes each to the place of its view. */
+/* Finds the medians of a block of detector pixels, and writes each to the place of its view. */
 static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, int32_t *block)
 {
     const int64_t size = params_of(sorted->context)->size, half = size / 2;

@@ -25,7 +25,7 @@
 #include "stages/scan/wavelets.h"
 
 enum ring_method { RING_SORTING, RING_WAVELET };
-enum { RING_LEVELS = 16, RING_WAVES = 200 }; /* at most */
+enum { RING_LEVELS = 16, RING_WAVES = 200 }; /* limits */
 
 struct ring_params {
     int32_t method; /* enum ring_method */
@@ -36,22 +36,22 @@ struct ring_params {
 };
 
 struct ring_level {
-    int64_t views, detectors;           /* of a */
-    int64_t half_views, half_detectors; /* of a' and v; t is half_views by detector pixels */
-    int64_t part;  /* where v begins among the parts of all levels, in values */
-    int64_t waves; /* frequencies 0 to waves - 1 */
-    int64_t table; /* where cosines begin in the tables; then sines and weights */
+    int64_t views, detectors;           /* size of a */
+    int64_t half_views, half_detectors; /* size of a' and v; t is half_views by detectors */
+    int64_t part;                       /* offset of v among the parts of all levels, in values */
+    int64_t waves;                      /* frequencies 0 to waves - 1 */
+    int64_t table; /* offset of the cosines in the tables; sines and weights follow */
 };
 
 struct ring_levels {
     int n;
-    int length; /* of the filters */
+    int length; /* length of the filters */
     struct ring_level at[RING_LEVELS];
     int64_t parts;  /* values of all parts */
     int64_t tables; /* floats of the tables */
 };
 
-/* Finds how the levels cut this sinogram. */
+/* Finds how the levels divide this sinogram. */
 void ts_ring_levels(const struct stage_context *context, struct ring_levels *levels);
 /* Writes levels.tables floats: the low filter of the analysis, the high one, then for each level
  * the cosines and sines of 2 pi i / half_views and the weights of the waves. */

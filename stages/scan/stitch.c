@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stitch: p(theta + 180 degrees, s) = p(theta, -s), so that with the axis at index c of the
- * detector sample d of a view is also sample 2 c - d of its opposite, which thereby continues the
+ * stitch: p(theta + 180 degrees, s) = p(theta, -s), so if the axis is at index c of the detector,
+ * sample d of a view is also sample 2 c - d of its opposite view, which therefore continues the
  * view beyond its end: (z, view, detector) -> (z, view of half a turn, detector of up to twice the
  * width), f32. Samples of the first half turn are used as they are. Their opposites are
- * interpolated between detector pixels where 2 c is no whole number. Where both views see the
- * object their weights cross over, so that no seam is left.
+ * interpolated between detector pixels if 2 c is not a whole number. Where both views see the
+ * object, one view fades into the other, so that there is no seam.
  */
 #include "stages/scan/stitch.h"
 
@@ -19,23 +19,24 @@
 
 /* Views are placed by their angles modulo 360 degrees, from the first view on and in the sense in
  * which they turn. The opposite of a view is looked up at theta + 180 degrees among the views of
- * the first turn: it is a view within a tenth of a step of there, or lies between the two views
- * around it. The result keeps the first half turn, unless views are lost in the second: then it
- * keeps half a turn that ends with these, so that each view that is left has an opposite. */
+ * the first turn: it is a view within a tenth of a step, or is interpolated between the two views
+ * around that angle. The result keeps the first half turn, unless views are lost in the second:
+ * then it keeps half a turn that ends with these, so that each view that is left has an
+ * opposite. */
 
-/* Angles that are nearer than this share of a step are the same. */
+/* Angles that are closer than this fraction of a step are the same. */
 static const double same_angle = 0.1;
-/* The two views around an opposite stand so many steps apart at the most. */
+/* The two views around an opposite are at most this many steps apart. */
 static const double widest_step = 2.5;
-/* So many degrees of views may be lost. */
+/* At most this many degrees of views may be lost. */
 static const double most_lost = 18;
-/* One view in so many may be interpolated by `between: few`. */
+/* `between: few` allows one view of this many to be interpolated. */
 enum { FEW = 10 };
 
 STAGE_PARAMS_OF(stitch_params)
 
-/* Writes the places of the views in the order of the scan, in [0, 360) degrees or a hair below 0,
- * as far as the first turn goes. Returns how many these are. */
+/* Writes the places of the views of the first turn in the order of the scan, in [0, 360) degrees or
+ * slightly below 0 by rounding. Returns how many there are. */
 static int64_t place_views(const struct stage_context *context, struct view_place *places)
 {
     const struct ts_axis *axis = &context->in.axes[1];
@@ -54,7 +55,7 @@ static int64_t place_views(const struct stage_context *context, struct view_plac
 }
 
 /* Finds the opposite of a view at `degrees`: between the two of `sorted` around it, or the nearer
- * of them where that is within a tenth of a step. Returns how far apart these two are. */
+ * of them if that is within a tenth of a step. Returns how far apart these two are. */
 static double find_opposite(const struct view_place *sorted, int64_t n, double degrees, double step,
                             struct stitch_opposite *opposite)
 {
@@ -140,8 +141,8 @@ static void warn_of_lost(const struct stage_context *context, double before, dou
                     before, after);
 }
 
-/* Returns where the half turn begins that the result keeps, in degrees from the first view: at 0,
- * or where it ends with the widest gap of the second half turn, if opposites lie in that. */
+/* Returns where the half turn of the result begins, in degrees from the first view: at 0 or, if
+ * opposites are in the widest gap of the second half turn, so that it ends with that gap. */
 static double find_start(const struct stage_context *context, const struct view_place *places,
                          int64_t n)
 {
@@ -155,7 +156,7 @@ static double find_start(const struct stage_context *context, const struct view_
     }
     if (n < 3 || after - before <= widest_step * 360 / (double)n || after - before > most_lost)
         return 0;
-    if (!context->set->resolved) /* once, whatever is found of the axes later */
+    if (!context->set->resolved) /* reported once, whatever is found about the axes later */
         warn_of_lost(context, before, after);
     return after - 180;
 }
@@ -227,7 +228,7 @@ static enum ts_status stitch_views(const struct stage_context *context,
     return status;
 }
 
-/* Places that are nearer than this part of a detector pixel are the same. */
+/* Places that are closer than this fraction of a detector pixel are the same. */
 static const double same_place = 1e-6;
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -305,7 +306,8 @@ struct stitch_grid ts_stitch_grid(const struct stage_context *context)
     return grid;
 }
 
-/* The weight of a view rises from 0 at its end beside the axis to 1 at the end of its opposite. */
+/* Returns the weight of a view, which rises from 0 at its end beside the axis to 1 at the end of
+ * its opposite. */
 static double weight_at(const struct stage_context *context, int64_t d)
 {
     const struct stitch_params *params = params_of(context);
@@ -333,7 +335,7 @@ struct columns {
     int64_t first, end;
 };
 
-/* Returns the columns where detector pixels [from, to) of a view stand. */
+/* Returns the columns of the result for detector pixels [from, to) of a view. */
 static struct columns columns_of(const struct stitch_grid *grid, int64_t from, int64_t to)
 {
     const int64_t first = from + grid->shift, end = to + grid->shift;
@@ -346,7 +348,7 @@ static struct columns columns_of(const struct stitch_grid *grid, int64_t from, i
     return columns;
 }
 
-/* Writes the samples of the opposite, mirrored. row[-1], row[n] and row[n + 1] are read. */
+/* Writes the samples of the opposite, mirrored. It reads row[-1], row[n] and row[n + 1], too. */
 TS_VECTORIZED
 static void mirror_row(const struct stitch_grid *grid, struct columns columns, const float *row,
                        float *out)
@@ -427,9 +429,9 @@ static void join_views(const struct stitch_grid *grid, const struct stitch_oppos
 
 struct scratch {
     struct stitch_opposite *opposites;
-    float *weights, *rows;     /* rows: two of each thread, */
-    int64_t own;               /* so many floats apart */
-    struct view_place *places; /* before the rows, in their place */
+    float *weights, *rows;     /* rows: two for each thread */
+    int64_t own;               /* floats from one thread's rows to the next's */
+    struct view_place *places; /* uses the memory of the rows before they do */
 };
 
 static struct scratch lay_out(const struct stage_context *context, struct memory_layout *layout)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stages that make transmissions out of counts share the description of their output: floats of
- * the unit 1.
+ * The stages that turn counts into transmission share the description of their output: floats with
+ * unit 1.
  */
 #ifndef STAGES_SCAN_TRANSMISSION_H
 #define STAGES_SCAN_TRANSMISSION_H

@@ -13,7 +13,8 @@ enum { WAVELETS = 13, WAVELET_LONGEST = 50, WAVELET_DB5 = 4 };
 
 struct wavelet {
     int length;
-    const double *scaling; /* of the synthesis; reversed: of the analysis */
+    const double *scaling; /* scaling filter of the synthesis; reversed it is that of the
+                            * analysis */
 };
 
 extern const struct wavelet ts_wavelets[WAVELETS];

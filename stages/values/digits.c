@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A 5 x 7 font of twelve characters, one bit a pixel, is enough for pictures that carry numbers and
+ * A 5 x 7 font of twelve characters, with one bit a pixel, is enough for numbers in pictures and
  * needs no font library.
  */
 #include "stages/values/digits.h"

@@ -12,11 +12,11 @@
 enum {
     DIGIT_ROWS = 7,
     DIGIT_COLUMNS = 6
-}; /* of one character, the blank column after it included */
+}; /* rows and columns of a character, with the blank column after it */
 
-/* Draws the characters 0 to 9, '.' and '-' of a text (others stay blank) from its upper left pixel
- * on; each pixel of a character is a square of `scale` pixels, set to `gray`. All of it must lie in
- * the picture. */
+/* Draws the characters 0 to 9, '.' and '-' of a text, starting at its upper left pixel; other
+ * characters stay blank. Each pixel of a character is a square of `scale` pixels, set to `gray`.
+ * All of it must be inside the picture. */
 void ts_digits_draw(const char *text, int scale, uint8_t gray, uint8_t *picture, int64_t stride);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Units are text, so the rules work on text: a factor or divisor that is the length itself is
- * removed, otherwise the length is appended.
+ * Units are text, so the rules work on text: a factor or divisor that equals the length is removed,
+ * otherwise the length is appended.
  */
 #include "stages/values/length_unit.h"
 

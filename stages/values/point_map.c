@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chunk is loaded as doubles, mapped and stored. It stays in the first-level cache meanwhile, and
- * each step vectorizes for every pair of types without a copy of the code for each pair.
+ * A chunk is loaded as doubles, mapped and stored. It stays in the first cache, and each step
+ * vectorizes for every pair of types without a copy of the code for each pair.
  */
 #include "stages/values/point_map.h"
 

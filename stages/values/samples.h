@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Samples of the Poisson and of the Gaussian distribution from a random stream, with the same bytes
- * on the CPU and on CUDA devices: every operation is one that both round alike, logarithms and
- * exponentials included.
+ * on the CPU and on CUDA devices: every operation is rounded in the same way on both, including
+ * logarithms and exponentials.
  *
  * Poisson with a mean below 10: the distribution function is summed until it exceeds a number that
- * is even over (0, 1) (inversion). From 10 on: PTRS, which accepts or rejects the integer below a
+ * is uniform in (0, 1) (inversion). From 10 on: PTRS, which accepts or rejects the integer below a
  * transformed number by the exact probabilities (W. Hoermann, "The transformed rejection method for
- * generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993). Neither is
- * an approximation: what is left is rounding, 1e-15 of the distribution function below 10; above,
- * the logarithm of a probability is off by some 1e-16 mean, but not by less than 1e-12. Gaussian:
- * the polar method (G. Marsaglia, T. A. Bray, SIAM Review 6, 1964).
+ * generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993). Both are
+ * exact except for rounding: 1e-15 of the distribution function below 10; above, the error of a
+ * probability's logarithm is about 1e-16 times the mean, or 1e-12 if that is more. Gaussian: the
+ * polar method (G. Marsaglia, T. A. Bray, SIAM Review 6, 1964).
  */
 #ifndef STAGES_VALUES_SAMPLES_H
 #define STAGES_VALUES_SAMPLES_H
@@ -26,10 +26,10 @@
  *
  * Logarithm and exponential in double with the same bytes on the CPU and on CUDA devices, whose
  * libraries differ in the last digit. Both are series after a reduction that is exact or nearly so,
- * in plain multiplications, additions and divisions. Within 3e-16 of themselves; test_samples.c
- * measures it. */
+ * in plain multiplications, additions and divisions. The relative error is at most 3e-16;
+ * test_samples.c measures it. */
 
-/* log 2 in two parts, of which the first times any exponent is exact. */
+/* log 2 in two parts; the first times any exponent is exact. */
 #define LOG_2_HIGH 0x1.62e42feep-1
 #define LOG_2_LOW 0x1.a39ef35793c76p-33
 
@@ -52,7 +52,7 @@ TS_HOST_DEVICE double ts_log_f64(double x)
     return (double)k * LOG_2_HIGH + (f - (s * (f - 2 * square * sum) - (double)k * LOG_2_LOW));
 }
 
-/* Returns e^x; 0 below -708, where results are no normal numbers, infinity above 709, and NaN of
+/* Returns e^x; 0 below -708, where results are not normal numbers; infinity above 709; and NaN for
  * NaN. */
 TS_HOST_DEVICE double ts_exp_f64(double x)
 {
@@ -73,9 +73,9 @@ TS_HOST_DEVICE double ts_exp_f64(double x)
  *
  * Philox 4x32-10: ten rounds of multiplications and exclusive ors turn a counter of 128 bits and a
  * key of 64 into 128 random bits (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel
- * random numbers: as easy as 1, 2, 3", SC 2011). There is no state: whoever knows the counter has
- * the numbers, in any order, on any thread and device. A stage makes the counter of a pixel's index
- * in the volume, so that slabs do not matter either. */
+ * random numbers: as easy as 1, 2, 3", SC 2011). There is no state: the counter alone gives the
+ * numbers, in any order, on any thread and device. A stage makes the counter from a pixel's index
+ * in the volume, so slabs do not matter, either. */
 
 struct philox_block {
     uint32_t words[4];
@@ -98,8 +98,8 @@ TS_HOST_DEVICE struct philox_block ts_philox(struct philox_block counter, uint64
     return counter;
 }
 
-/* A stream of pairs of numbers evenly over (0, 1): draw i of purpose p for pixel n has the counter
- * (n, i, p). */
+/* A stream of pairs of numbers that are uniform in (0, 1): draw i of purpose p for pixel n has the
+ * counter (n, i, p). */
 struct random_stream {
     uint64_t seed, pixel;
     uint32_t purpose, draw;
@@ -108,7 +108,7 @@ struct random_pair {
     double u, v;
 };
 
-/* Returns the middle of one of 2^52 intervals of (0, 1), of which neither end is ever reached. */
+/* Returns the middle of one of 2^52 intervals of (0, 1), so that it is never 0 or 1. */
 TS_HOST_DEVICE double ts_random_between(uint32_t high, uint32_t low)
 {
     return ((double)(((uint64_t)high << 32 | low) >> 12) + 0.5) * 0x1p-52;
@@ -124,8 +124,8 @@ TS_HOST_DEVICE struct random_pair ts_random_pair(struct random_stream *stream)
     return pair;
 }
 
-/* The largest mean, at which rounding is 1e-6 of a probability; PTRS takes means from the other
- * on. */
+/* The largest mean, for which rounding is 1e-6 of a probability; and the mean from which PTRS is
+ * used. */
 #define POISSON_MEAN_MAX 1e10
 #define POISSON_MEAN_PTRS 10
 
@@ -136,15 +136,16 @@ TS_HOST_DEVICE double ts_poisson_by_inversion(double mean, struct random_stream 
     while (u > sum) {
         k += 1;
         probability *= mean / k;
-        if (sum + probability == sum) /* the last digits of the sum are behind u */
+        if (sum + probability == sum) /* u is beyond the last digits of the sum */
             break;
         sum += probability;
     }
     return k;
 }
 
-/* Returns log(mean^k e^-mean / k!) of a positive mean and an integer k >= 0: Stirling's series of
- * k!, from 10 on. The large parts, k log(mean / k) and k - mean, are taken together. */
+/* Returns log(mean^k e^-mean / k!) for a positive mean and an integer k >= 0, with Stirling's
+ * series for k! from k = 10 on. The large parts, k log(mean / k) and k - mean, are computed
+ * together. */
 TS_HOST_DEVICE double ts_poisson_log_probability(double mean, double k)
 {
     if (k < 10) {
@@ -177,14 +178,14 @@ TS_HOST_DEVICE double ts_poisson_by_ptrs(double mean, struct random_stream *stre
     }
 }
 
-/* Returns a sample of a mean within [0, POISSON_MEAN_MAX]. */
+/* Returns a sample for a mean in [0, POISSON_MEAN_MAX]. */
 TS_HOST_DEVICE double ts_poisson(double mean, struct random_stream *stream)
 {
     return mean < POISSON_MEAN_PTRS ? ts_poisson_by_inversion(mean, stream)
                                     : ts_poisson_by_ptrs(mean, stream);
 }
 
-/* Returns a sample of mean 0 and standard deviation 1. */
+/* Returns a sample with mean 0 and standard deviation 1. */
 TS_HOST_DEVICE double ts_gaussian(struct random_stream *stream)
 {
     for (;;) {

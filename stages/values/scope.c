@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameter `scope` is found by its name, so that a stage only states it; its values follow
- * from enum scope.
+ * The parameter `scope` is found by its name, so a stage only needs to have it; its values are
+ * those of enum scope.
  */
 #include "stages/values/scope.h"
 
@@ -25,7 +25,7 @@ const struct choice ts_scope_series_choices[] = {
     {NULL, 0, NULL},
 };
 
-/* Returns the parameter `scope`, or `volume` where the stage has none. */
+/* Returns the parameter `scope`, or `volume` if the stage has none. */
 static int32_t scope_of(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parameter `scope` of the stages that reduce an image before they map or describe it: it
- * chooses numbers of the volume, or of each slice. A stage's struct has `int32_t scope; // enum
- * scope` and a parameter of that name with ts_scope_choices; these functions do the rest for its
- * reduction, on the CPU and on the host's side of CUDA.
+ * chooses between numbers of the volume and of each slice. A stage's struct has `int32_t scope; //
+ * enum scope` and a parameter of that name with ts_scope_choices; these functions do the rest for
+ * its reduction, on the CPU and on the host's side of CUDA.
  */
 #ifndef STAGES_VALUES_SCOPE_H
 #define STAGES_VALUES_SCOPE_H
@@ -12,31 +12,31 @@
 
 enum scope { SCOPE_VOLUME, SCOPE_SLICE, SCOPE_SERIES };
 extern const struct choice ts_scope_choices[];
-/* With `series` as well: one set of numbers for all volumes of a series. The plan then describes
- * the stage's images as if the volumes were one, slice behind slice, and the run reduces all of
- * them before it maps any. So a stage that has these choices treats `series` as `volume`, may not
- * look into neighboring slices, and its map takes slices by themselves. */
+/* The choices with `series` in addition, which means one set of numbers for all volumes of a
+ * series. The plan then describes the stage's images as if the volumes were one, slice behind
+ * slice, and the run reduces all of them before it maps any. So a stage with these choices treats
+ * `series` as `volume`, must not look into neighboring slices, and maps each slice by itself. */
 extern const struct choice ts_scope_series_choices[];
 
-/* Returns true where the stage has a parameter `scope`, and it is `series`. */
+/* Returns true if the stage has a parameter `scope`, and it is `series`. */
 bool ts_scope_is_series(const struct stage_context *context);
 
-/* Returns true where the parameter `scope` is `slice`. */
+/* Returns true if the parameter `scope` is `slice`. */
 bool ts_scope_is_slice(const struct stage_context *context);
-/* True where the reduction has rounds and the parameter `scope` is `slice`: per_slice() of the
- * reduction. */
+/* Returns true if the reduction has rounds and the parameter `scope` is `slice`. This is
+ * per_slice() of the reduction. */
 bool ts_scope_per_slice(const struct stage_context *context);
-/* States in a stage's reduction that it finds numbers of the volume or of each slice, from counts
- * that are exact in any order, for its map. */
+/* Says in a stage's reduction that it finds numbers of the volume or of each slice for its map,
+ * from counts that are exact in any order. */
 #define SCOPE_REDUCTION                                                                            \
     .per_slice = ts_scope_per_slice, .order_free = true, .exact = true, .feeds_map = true
-/* Returns how many slices the partial result of a reduction that keeps them apart has: 1, or all of
- * the input's. */
+/* Returns how many slices the partial result has, for a reduction that keeps them separate: 1, or
+ * all of the input's. */
 size_t ts_scope_slices(const struct stage_context *context);
-/* Returns the result of the volume, or that of slice z of the slab. For the map. */
+/* Returns, for the map, the result of the volume, or that of slice z of the slab. */
 const void *ts_scope_result(const struct stage_context *context, int64_t z);
-/* Returns a table of one value, of rank 0, or of one value for each z where the reduction is per
- * slice. Its unit is that of the image's values, or 1 where in_values is false. ts_scope_axis() can
+/* Returns a table of one value, of rank 0, or of one value for each z if the reduction is per
+ * slice. Its unit is that of the image's values, or 1 if in_values is false. ts_scope_axis() can
  * add an axis. */
 struct stage_table ts_scope_table(const struct stage_context *context, const char *name,
                                   const char *doc, enum ts_dtype dtype, bool in_values);

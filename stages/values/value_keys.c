@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each element type has conversion loops that the compiler vectorizes. Unsigned 32-bit integers and
- * floats need their bits changed, all others only widening.
+ * floats need their bits changed; the others are only widened.
  */
 #include "stages/values/value_keys.h"
 
@@ -92,8 +92,8 @@ struct key_range ts_value_keys_all(enum ts_dtype dtype)
     return all;
 }
 
-/* Returns how many keys from `all.low` on belong to values up to `value`. Values rise with their
- * keys, so that halving finds the last of them. */
+/* Returns how many keys, starting with `all.low`, belong to values up to `value`. Values rise with
+ * their keys, so bisection finds the last of them. */
 static int64_t count_up_to(enum ts_dtype dtype, struct key_range all, double value)
 {
     int64_t n = 0, most = (int64_t)all.high - all.low + 1;

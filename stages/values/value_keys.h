@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Value keys are signed 32-bit integers that order as the values of an image do, for stages that
- * compare and choose values. Their minimum and maximum vectorize for every type and leave no doubt
- * about NaN, which lies above all numbers (below, where its sign is set). Equal keys are equal
- * bits. On a CUDA device: cuda/values/value_keys.cuh.
+ * Value keys are signed 32-bit integers with the order of the values of an image, for stages that
+ * compare and choose values. Their minimum and maximum vectorize for every type and give NaN a
+ * place: above all numbers, or below if its sign is set. Keys are equal if and only if the bits
+ * are. On a CUDA device: cuda/values/value_keys.cuh.
  */
 #ifndef STAGES_VALUES_VALUE_KEYS_H
 #define STAGES_VALUES_VALUE_KEYS_H
@@ -32,18 +32,18 @@ void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, in
 /* Returns the value of a key. */
 double ts_value_of_key(enum ts_dtype dtype, int32_t key);
 
-/* The keys from low to high; none where low is above high. */
+/* The keys from low to high; none if low is above high. */
 struct key_range {
     int32_t low, high;
 };
-/* Returns the keys of all values of the type that are numbers, infinite ones included. */
+/* Returns the keys of all numbers of the type, including infinite ones. */
 struct key_range ts_value_keys_all(enum ts_dtype dtype);
-/* Returns those of the values above `value`, which are none where it is NaN, and of all others. */
+/* Return the keys of the values above `value` (none if it is NaN), and those of all others. */
 struct key_range ts_value_keys_above(enum ts_dtype dtype, double value);
 struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value);
 
-/* Returns the keys of the values with above < value < below. An infinite number is no bound, and
- * infinite values lie beyond any that is one. */
+/* Returns the keys of the values with above < value < below. An infinite number is no bound;
+ * infinite values are beyond every finite bound. */
 struct key_range ts_threshold_keys(enum ts_dtype dtype, double above, double below);
 
 #endif
