@@ -49,7 +49,7 @@ enum ts_status ts_device_choice_parse(const char *text, struct device_choice *ch
     return ts_diag_hint(diag, "auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all");
 }
 
-/* Refuses a build that has no CUDA code: code cuda-not-built. */
+/* Refuses to use CUDA in a build without CUDA code (code cuda-not-built). */
 static enum ts_status device_choice_built(struct ts_diag *diag)
 {
     if (ts_cuda_built())
@@ -83,7 +83,8 @@ enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int
     *found = (struct cuda_devices){0};
     *index = wanted;
     enum ts_status status = device_choice_built(diag);
-    if (!ts_sandbox_began()) /* the driver is asked in a thread: nobody forks a caller's process */
+    /* The driver is asked in a thread, because a caller's process must not be forked. */
+    if (!ts_sandbox_began())
         ts_cuda_start();
     if (status == TS_OK)
         status = ts_cuda_query(found, diag);
@@ -154,8 +155,8 @@ int ts_device_choice_find_all(const struct device_choice *choice, struct cuda_de
 #include "cuda/device/session.h"
 #endif
 
-/* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is
- * none. */
+/* Returns a choice of the chain, such as a method, that only the CPU can run; NULL if there is
+   none. */
 static const char *cpu_choice(const struct param_set *set)
 {
     for (size_t i = 0; i < set->n_params; i++) {
@@ -166,8 +167,8 @@ static const char *cpu_choice(const struct param_set *set)
     return NULL;
 }
 
-/* Returns "has no CUDA code: WHY" for a stage that runs on the CPU alone, and NULL for others.
- * Stages that pass their input on and reduce nothing need no code for any device. */
+/* Returns "has no CUDA code: WHY" for a stage that runs only on the CPU, and NULL for others.
+   Stages that pass their input on and reduce nothing need no code for any device. */
 static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *stage)
 {
     if ((!stage->map && !stage->reduction) || (stage->cuda && !stage->cpu_only))
@@ -265,23 +266,23 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
 
 /* ---- the devices of ranks -------------------------------------------------------------------- */
 
-/* One rank a device is the rule: rank number i of a machine takes its device i. A launcher that
- * shows each rank a device of its own, as Slurm does, shows it as number 0 to all of them, so that
- * ranks know a device by its address. */
+/* The rule is one rank for each device: rank number i of a machine takes its device i. A launcher
+   such as Slurm may show each rank a device of its own, which is number 0 for all of them; so ranks
+   tell devices apart by their addresses. */
 #ifdef TS_HAVE_CUDA
 #include "cuda/device/session.h"
 #endif
 
-/* Has `cuda`, which names no device, stand for all devices where there are several ranks. */
+/* Makes `cuda`, which names no device, mean all devices if there are several ranks. */
 static void widen_to_ranks(const struct ts_plan *plan, struct device_choice *choice)
 {
     if (plan->n_ranks > 1 && choice->n == 1 && choice->indices[0] < 0)
         choice->n = 0;
 }
 
-/* Leaves in indices[0 .. n - 1] those of this rank, and returns how many they are: the ranks of a
- * machine have each the same number of them where there are enough, or one where `single` is set,
- * and share one where there are not. */
+/* Leaves the devices of this rank in indices[0 .. n - 1], and returns how many they are. Each rank
+   of a machine gets equally many, or one if `single` is set; if there are fewer devices than ranks,
+   ranks share them. */
 static int deal_to_ranks(const struct ts_plan *plan, int indices[CUDA_MAX_DEVICES], int n,
                          bool single)
 {
@@ -307,7 +308,7 @@ static int count_sharers(const struct ts_plan *plan)
     return ts_ranks_alike(plan->cuda ? address : "");
 }
 
-/* Returns a number that ranks with devices of one model have in common; 0 for the CPU. */
+/* Returns a number that is the same on all ranks whose devices are of one model; 0 for the CPU. */
 static int64_t model_of(const struct ts_plan *plan)
 {
     const struct device_numbers *device = plan->cuda;
@@ -333,11 +334,11 @@ static enum ts_status refuse(const struct ts_plan *plan, struct ts_diag *diag)
                         "ask for GPUs of one model, as many for each rank, or take --device cpu");
 }
 
-/* All ranks call this where there are several, with what each has chosen, and `status` where one
- * could not. Divides the memory of a device among the ranks that share it, unless its user has
- * given a budget, and takes the least of all ranks. Refuses ranks of which not all have devices of
- * one model (code ranks-devices); with `automatic` they take the CPU, and also where there are too
- * few devices. */
+/* Agrees on the devices of several ranks. All ranks call it with what they chose, and with the
+   `status` of their own choice. Divides the memory of a device among the ranks that share it,
+   unless the user has given a budget, and takes the least of all ranks. Refuses ranks whose devices
+   are of different models (code ranks-devices); if `automatic`, they take the CPU instead, and also
+   if there are too few devices. */
 static enum ts_status agree_among_ranks(struct ts_plan *plan, bool automatic, bool budget_given,
                                         enum ts_status status, struct ts_diag *diag)
 {
@@ -438,8 +439,8 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     enum ts_status status = ts_device_choice_find(-1, &found, &index, reasons);
     if (status != TS_OK) {
         const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
-        /* A note is for machines where a user would expect a device to be used; the plan's table
-         * has it in any case. */
+        /* The note goes to diag only if a user would expect a device to be used; the plan's table
+           always has it. */
         ts_plan_decline(plan, ts_arena_text(plan->arena, reason->message, strlen(reason->message)),
                         strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
     }

@@ -11,9 +11,10 @@ enum device_kind { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct device_choice {
     enum device_kind kind;
-    int n;                         /* CUDA devices; 0: all that this build can use */
-    int indices[CUDA_MAX_DEVICES]; /* a device may stand here several times; -1: the first that this
-                                      build can use */
+    /* number of CUDA devices named; 0: all that this build can use */
+    int n;
+    /* their numbers, of which one may occur several times; -1: the first that this build can use */
+    int indices[CUDA_MAX_DEVICES];
 };
 
 /* Parses "auto" (also NULL), "cpu", "cuda", "cuda:N", "cuda:N,M" or "cuda:all". Returns an error
@@ -27,8 +28,8 @@ enum ts_status ts_device_choice_parse(const char *text, struct device_choice *ch
 enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int *index,
                                      struct ts_diag *diag);
 /* Lists the devices, and writes the numbers of the choice's devices to `indices`. Returns how many
- * they are, 0 where one cannot be used: the errors are those above, and devices-differ where they
- * are not of one model. */
+   they are; 0 if one cannot be used. Reports the errors above, and devices-differ if the devices
+   are of different models. */
 int ts_device_choice_find_all(const struct device_choice *choice, struct cuda_devices *found,
                               int indices[CUDA_MAX_DEVICES], struct ts_diag *diag);
 

@@ -20,14 +20,14 @@ struct cuda_deflate ts_plan_encode_job(const struct plan_encode *encode, int64_t
                                  .level = encode->level};
 }
 
-/* Returns the slices that may wait for their chunk beside those of a slab. */
+/* Returns the most slices that may wait for their chunk in addition to those of a slab. */
 static int64_t waiting_slices(const struct chunk_grid *grid)
 {
     return grid->split == 0 ? grid->chunk[0] - 1 : 0;
 }
 
-/* Returns the most chunks that become whole within n slices; the volume's last one need not be
- * full. */
+/* Returns the most chunks that become whole within n slices. The last chunk of the volume counts,
+   even if it is not full. */
 static int64_t chunks_of(const struct chunk_grid *grid, int64_t n)
 {
     const int64_t slices = n + waiting_slices(grid), c = grid->chunk[0];

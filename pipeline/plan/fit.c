@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fits a plan to its memory budget. Images that would be computed more than once are kept whole;
- * then a binary search finds the largest slab that fits, and keeps are given up one by one where
- * slabs would become too small. The whole run is simulated for each candidate, so the bytes counted
- * are those that the run needs.
+ * then a binary search finds the largest slab that fits, and keeps are given up one by one if slabs
+ * would become too small. The whole run is simulated for each candidate, so the bytes counted are
+ * those that the run needs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 
-/* Returns the slices of a chunk of this output; 1 where a slice has one chunk or more. */
+/* Returns how many slices a chunk of this output has; 1 if a slice has one chunk or more. */
 static int64_t chunk_slices(const struct ts_plan *plan, int32_t i)
 {
     const struct ts_image image = ts_plan_written(plan, i);
@@ -30,9 +30,9 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return b == 0 ? a : greatest_divisor(b, a % b);
 }
 
-/* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of
- * two ranks; 1 where that does not matter: a rank that compresses its chunks needs all of their
- * values. */
+/* Returns the number of which the slices of a slab must be a multiple, so that no chunk of an
+   output is in slabs of two ranks (a rank that compresses its chunks needs all of their values); 1
+   if any number will do. */
 static int64_t slab_unit(const struct ts_plan *plan)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -49,9 +49,9 @@ static int64_t slab_unit(const struct ts_plan *plan)
     return unit < nz ? unit : nz;
 }
 
-/* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a
- * millisecond, and reading and writing set the pace: short slabs let both begin early. Where
- * nothing is computed a slab is written while it is still in the processor's cache. */
+/* The bytes that the largest image of a slab should have. On a CUDA device a slab is computed in
+   well under a millisecond, and reading and writing set the pace: short slabs let both begin early.
+   If nothing is computed, a slab is written while it is still in the processor's cache. */
 enum {
     SLAB_BYTES = 16 << 20,
     CUDA_SLAB_BYTES = 8 << 20,
@@ -91,7 +91,7 @@ struct counting {
     struct simulation *simulation;
     int64_t z; /* of the slab before */
     struct source_rereads
-        *rereads; /* for each node; NULL in a simulation that holds what slabs share */
+        *rereads; /* for each node; NULL in a simulation of what consecutive slabs share */
 };
 
 static void note_slab(void *user, const struct simulated_slab *slab)
@@ -119,7 +119,7 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
     ts_simulation_run(plan, simulation, slab, note_slab, &counting);
 }
 
-/* Counts the chunks anew that sources decode again because they may hold too little. */
+/* Counts the chunks that sources decode again because they may hold too few slices. */
 static void note_rereads(void *user, const struct simulated_slab *slab)
 {
     const struct counting *counting = user;
@@ -132,7 +132,7 @@ static void note_rereads(void *user, const struct simulated_slab *slab)
     }
 }
 
-/* Corrects the slices that sources fetch for what they may hold, once that is known. */
+/* Corrects the numbers of slices that sources fetch, once it is known how many they may hold. */
 static enum ts_status count_rereads(struct ts_plan *plan, struct simulation *simulation,
                                     int64_t slab, struct ts_diag *diag)
 {
@@ -157,7 +157,7 @@ static enum ts_status count_rereads(struct ts_plan *plan, struct simulation *sim
     return TS_OK;
 }
 
-/* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU
+/* Returns the bytes of images, padded slabs and scratch, which are in host memory if the CPU
  * computes. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
@@ -179,7 +179,7 @@ static size_t sink_memory_bytes(const struct sink_format *format,
     return format->memory_bytes ? format->memory_bytes(request) : 0;
 }
 
-/* Fills memory_bytes and gpu_bytes for this slab. */
+/* Fills memory_bytes and gpu_bytes for a slab of this size. */
 static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -229,7 +229,7 @@ static bool fits(struct ts_plan *plan, struct simulation *simulation, int64_t sl
     return plan->memory_bytes <= plan->budget_bytes && plan->gpu_bytes <= plan->gpu_budget_bytes;
 }
 
-/* Slices of a slab below which one of the stages leaves part of the device idle. */
+/* Returns the fewest slices of a slab with which every stage keeps the whole device busy. */
 static int64_t least_on_device(const struct ts_plan *plan)
 {
     int64_t least = 1;
@@ -242,7 +242,7 @@ static int64_t least_on_device(const struct ts_plan *plan)
     return least;
 }
 
-/* Slices of a slab beside which the halo that a stage computes anew is little work. */
+/* Returns the slices of a slab beside which the halo that a stage computes again is little work. */
 static int64_t least_for_halo(const struct ts_plan *plan)
 {
     enum { HALOS = 4 };
@@ -254,7 +254,7 @@ static int64_t least_for_halo(const struct ts_plan *plan)
     return least;
 }
 
-/* Leaves a slab for each rank and device. */
+/* Shortens the slab so that each rank and device gets one. */
 static int64_t deal(const struct ts_plan *plan, int64_t slab, int64_t nz)
 {
     const int parts = plan->n_ranks * plan->n_devices;
@@ -273,9 +273,10 @@ static int64_t slab_bytes(const struct ts_plan *plan)
 }
 
 /* Returns how many slices have slab_bytes() in the largest image: enough for every thread, few
- * enough to overlap. What keeps a device busy yields to overlap, since reading and writing take far
- * longer than the kernels: a volume is cut into OVERLAP_SLABS slabs, but not below half of what the
- * kernels want. They take half of their speed at a quarter. Returns a multiple of `unit`. */
+   enough for reading, computing and writing to overlap. Overlap comes before a busy device, since
+   reading and writing take far longer than the kernels: a volume is cut into OVERLAP_SLABS slabs,
+   but into none below half of what the kernels want. (At a quarter, kernels run at half of their
+   speed.) Returns a multiple of `unit`. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz, int64_t unit)
 {
     size_t largest = 1;
@@ -296,8 +297,8 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz, int64_t un
     return slab > unit ? slab / unit * unit : unit;
 }
 
-/* Returns the largest slab up to `most` that fits, of whole units, or 0 where not even one fits.
- * Memory grows with the slab. */
+/* Returns the largest slab, a multiple of the unit and at most `most`, that fits; 0 if not even one
+   unit fits. Memory grows with the slab. */
 static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most,
                             int64_t unit)
 {
@@ -316,8 +317,8 @@ static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation,
     return found;
 }
 
-/* Keeps, from the last node backwards, each image that would be computed more than once. Fills
- * `kept` in that order and returns how many. */
+/* Decides to keep each image that would be computed more than once, from the last node backwards.
+   Lists the nodes in that order in `kept` and returns how many they are. */
 static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab,
                             int32_t *kept)
 {
@@ -336,8 +337,8 @@ static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation,
     return n;
 }
 
-/* Moves the images before a sweep to the front of the list, from whose end keeps are given up: each
- * of them serves all values, and those behind the sweep one. */
+/* Moves the images before a sweep to the front of the list, since images are given up from its end:
+   an image before the sweep serves all values, one behind it serves one. */
 static void order_keeps(const struct ts_plan *plan, int32_t *kept, int32_t n)
 {
     int32_t shared = 0;
@@ -384,9 +385,9 @@ static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
     return enough < most ? enough : most;
 }
 
-/* Finds the largest slab with sources that hold as much as most scans need, or a quarter of a large
- * budget. Where no slab fits beside that they hold less, and read parts of their files several
- * times. */
+/* Finds the largest slab while sources hold as much as most scans need, or a quarter of a large
+   budget. If no slab fits beside that, sources hold less and read parts of their files several
+   times. */
 static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation,
                                          int64_t most, int64_t unit)
 {

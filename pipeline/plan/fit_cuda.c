@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes the bytes that a plan needs on a CUDA device, and those that are copied over the
- * bus. pipeline/run/run_cuda.c allocates exactly these. Built only with CUDA.
+ * This computes the bytes that a plan needs on a CUDA device, and those that are copied to and from
+ * it. pipeline/run/run_cuda.c allocates exactly these. Built only with CUDA.
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/launch.h"
@@ -14,7 +14,8 @@ int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *
     return slices > 1 ? slices : 1;
 }
 
-/* Returns the bytes of a piece for an image that moves at most n slices at once. */
+/* Returns the bytes of a piece of pinned memory for an image of which at most n slices move at
+   once. */
 static size_t piece_bytes(const struct ts_plan *plan, const struct ts_image *image, int64_t n)
 {
     const int64_t most = ts_plan_piece_slices(plan, image);

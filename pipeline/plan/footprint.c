@@ -10,8 +10,8 @@
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_reuse.h"
 
-/* Returns the largest number of bytes that any stage needs for the most slices that it computes in
- * one call. */
+/* Returns the most bytes that any stage needs in one call, for the most slices that it computes at
+   once. */
 static size_t largest(const struct ts_plan *plan,
                       size_t (*bytes_of)(const struct stage_context *context, int64_t n))
 {
@@ -177,7 +177,7 @@ size_t ts_plan_received_bytes(const struct ts_plan *plan)
     size_t largest = 0;
     for (int32_t i = 0; plan->n_ranks > 1 && i < plan->n_nodes; i++) {
         struct plan_chunks chunks;
-        /* Floats have room for as many halves and for their chunks. */
+        /* A buffer of floats also has room for as many halves and for their chunks. */
         size_t bytes = (size_t)plan->slab_slices * ts_slice_bytes(&plan->nodes[i].out);
         if (plan->nodes[i].dataset && ts_plan_chunks(plan, i, &chunks))
             bytes += bytes / chunks.grid.chunk_bytes * (chunks.bound - chunks.grid.chunk_bytes);
@@ -220,8 +220,7 @@ struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t i,
     return plan->nodes[i].series ? *table : ts_plan_with_volumes(plan, i, table);
 }
 
-/* A chunk may end in another volume than it began in, which the device's encoder does not
- * follow. */
+/* The device's encoder cannot encode a chunk that begins in one volume and ends in another. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
     return plan->cuda && plan->chain->output.path && plan->n_volumes == 1 &&

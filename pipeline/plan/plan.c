@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes a plan of a chain: it takes the options, and what the machine has if they leave it
- * open, opens the sources, chooses the device, and has the whole worked out for it (work_out.c).
- * Reads headers, no pixel.
+ * Makes a plan of a chain: takes the options, asks the machine for what they leave open, opens the
+ * sources, chooses the device, and has everything else worked out (work_out.c). It reads headers,
+ * no pixels.
  */
 #include "pipeline/plan/plan.h"
 
@@ -35,8 +35,8 @@ static const char *message_of(struct ts_plan *plan, const struct ts_diag *diag)
     return ts_arena_text(plan->arena, message, strlen(message));
 }
 
-/* Reads the kept rates (NULL: there is no file). Sets plan->rates, or plan->no_prediction where
- * they cannot be used, which is no error. */
+/* Reads the kept rates (NULL: there is no file). Sets plan->rates, or plan->no_prediction if they
+ * cannot be used, which is no error. */
 static void load_rates(struct ts_plan *plan, const char *path)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -67,8 +67,8 @@ static void predict(struct ts_plan *plan)
 
 enum { MOST_THREADS = 1024 };
 
-/* Ranks that may use the same processors share them. The writer of rank 0 has them all: it
- * compresses what all ranks of all machines compute, and they wait for it. */
+/* Ranks that may use the same processors share them. The writer of rank 0 uses all of them: it
+   compresses what all ranks of all machines compute, while they wait for it. */
 static void share_processors(struct ts_plan *plan)
 {
     const int share = ts_ranks().processors, all = ts_processors();
@@ -77,16 +77,16 @@ static void share_processors(struct ts_plan *plan)
         plan->threads = share;
 }
 
-/* Returns 60 % of the memory that is available, and 1 GiB where the system does not report it, for
- * all ranks of this machine. */
+/* Returns 60 % of the memory that is available, or 1 GiB if the system does not report it. All
+   ranks of this machine share these bytes. */
 static int64_t default_budget(void)
 {
     const int64_t available = ts_memory_available();
     return (available > 0 ? available / 10 * 6 : (int64_t)1 << 30) / ts_ranks().on_host;
 }
 
-/* Ranks cut z alike, so all of them take the fewest threads and the least memory that one of them
- * has. */
+/* Gives every rank the fewest threads and the least memory that any rank has, so that all cut z
+   alike. */
 static enum ts_status take_ranks(struct ts_plan *plan)
 {
     const struct ranks ranks = ts_ranks();
@@ -102,7 +102,7 @@ static enum ts_status take_ranks(struct ts_plan *plan)
     return status;
 }
 
-/* Returns the path of a checkpoint beside the output, or NULL where there is no output. */
+/* Returns the path of a checkpoint beside the output, or NULL if there is no output. */
 static const char *beside_output(const struct ts_plan *plan)
 {
     const struct chain_output *output = &plan->chain->output;
@@ -115,7 +115,7 @@ static const char *beside_output(const struct ts_plan *plan)
     return length > 0 ? ts_arena_printf(plan->arena, "%.*s.checkpoint", length, path) : NULL;
 }
 
-/* Takes the memory and the threads from the first run, as far as the options do not state them. */
+/* Takes the memory and the threads from the first run, unless the options state them. */
 static void take_budget(struct ts_plan *plan, const struct ts_options *options)
 {
     char path[PATH_MAX];
@@ -138,10 +138,10 @@ static void take_budget(struct ts_plan *plan, const struct ts_options *options)
     plan->writer_threads = writer;
 }
 
-/* Fills plan->options.checkpoint. A run that is resumed has the memory and the threads of the first
- * one where the options leave them open: it must be cut into the same slabs, and what is free
- * differs from run to run. Where more ranks share a machine than before, they share the memory of
- * the former ones, and have the threads of their share. */
+/* Fills plan->options.checkpoint. A run that is resumed must be cut into the same slabs as the
+   first run, but the memory that is free differs from run to run: so it takes the memory and the
+   threads of the first run, unless the options state them. If more ranks share a machine than
+   before, they divide the memory and the threads of the former ones. */
 static void take_checkpoint(struct ts_plan *plan, const struct ts_options *options,
                             struct ts_diag *diag)
 {
@@ -160,7 +160,8 @@ static void take_checkpoint(struct ts_plan *plan, const struct ts_options *optio
         take_budget(plan, options);
 }
 
-/* Returns the members that the caller knows; the others are zero, which is the default of each. */
+/* Returns the members of the options that the caller's version knows; the others are zero, which is
+   the default of each. */
 static struct ts_options known_options(const struct ts_options *given)
 {
     struct ts_options options = {.size = sizeof options};
@@ -169,8 +170,8 @@ static struct ts_options known_options(const struct ts_options *given)
     return options;
 }
 
-/* Fills the plan's threads, budget, ranks and all else that the options say but the device. What is
- * wrong with them is recorded. Returns the status of another rank that has failed, or TS_OK. */
+/* Fills the plan's threads, budget, ranks and all else from the options, except the device. Records
+   what is wrong with them. Returns the status of another rank that has failed, else TS_OK. */
 static enum ts_status take_options(struct ts_plan *plan, const struct ts_options *options,
                                    struct ts_diag *diag)
 {
@@ -198,8 +199,8 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
 /* ---- sources --------------------------------------------------------------------------------- */
 
 /* The sources of a chain are opened, `input` first, because the range of its rows is a range of the
- * detector: flats and darks without a range of their own get the same one. Those that are put on
- * the grid of another one come last. */
+   detector: flats and darks without a range of their own get the same one. Sources that are put on
+   the grid of a different source come last. */
 
 /* Returns true for flats and darks: the parameter `frames` names them, or `axes` names frames,
  * which have no angles. */
@@ -218,7 +219,7 @@ static bool is_reference(const struct param_set *set)
     return found;
 }
 
-/* Gives flats and darks without `slices` those of `input`; false where they keep their own. */
+/* Gives flats and darks without `slices` those of `input`; false if they keep their own. */
 static bool follow(struct plan_node *node, const struct plan_node *input)
 {
     const struct ts_numbers *slices = ts_source_slices(&input->set),
@@ -241,8 +242,8 @@ static void hint_if_outside(bool follows, struct ts_diag *diag)
                            "these they are");
 }
 
-/* Adds the way out where the path of the source is what another format reads. A source of several
- * paths keeps its own. */
+/* Adds a hint to the right format, if the path of the source is what another format reads. A source
+   of several paths keeps the hint it has. */
 static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
 {
     const struct source_format *format = node->chain_source->format;
@@ -262,8 +263,7 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
             ts_diag_hint(diag, "%s", way_out);
         return;
     }
-    /* An error about the images of a folder names its own way out, whatever else lies in the
-     * folder. */
+    /* The error about the images of a folder has its own hint, whatever else is in the folder. */
     if (kind && !strcmp(kind, "a folder"))
         return;
     if (!kind && only && ts_foreign_kind(only, way_out))
@@ -272,8 +272,8 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
         ts_diag_hint(diag, "%s", way_out);
 }
 
-/* Refuses a source that a path alone has made, where its format needs more: the chain has no line
- * to add it to. */
+/* Refuses a source that the command line has made from a path, if its format needs more parameters:
+   the chain has no line to add them to. */
 static enum ts_status check_missing(const struct plan_node *node, struct ts_diag *diag)
 {
     if (ts_load_check_missing(diag, &node->set, node->set.given))
@@ -284,7 +284,7 @@ static enum ts_status check_missing(const struct plan_node *node, struct ts_diag
                         node->chain_source->name);
 }
 
-/* Numbers the frames of reference of the inputs: those of one UID have one number. */
+/* Returns a number for the frame of reference of an input; inputs of one UID get one number. */
 static int number_frame(const struct ts_plan *plan, int32_t index)
 {
     const char *frame = plan->nodes[index].source->frame_of_reference;
@@ -327,8 +327,8 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
                         "slices: [first, end] here too says which of them are those of `input`");
 }
 
-/* Returns the name of the input that the set's parameter `on` names, or NULL where the format has
- * none. */
+/* Returns the name of the input that the set's parameter `on` names; NULL if the format has no such
+   parameter. */
 static const char *source_on(const struct param_set *set)
 {
     size_t i;
@@ -337,8 +337,8 @@ static const char *source_on(const struct param_set *set)
                : NULL;
 }
 
-/* Returns the node of the input that another one goes with, -1 where its name is none
- * (reported). */
+/* Returns the node of the input on whose grid this one is put; -1 if its name is no input
+   (reported). */
 static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node,
                        struct ts_diag *diag)
 {
@@ -353,8 +353,8 @@ static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node,
     return -1;
 }
 
-/* Opens a source that is put on the grid of another one. Where that could not be opened, its own
- * error says so. */
+/* Opens a source that is put on the grid of a different one. If that one could not be opened, only
+   its error is reported. */
 static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -373,8 +373,8 @@ static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_dia
     return TS_OK;
 }
 
-/* Finds how many volumes the run goes over. Sources of several must have as many, which are read
- * side by side. */
+/* Finds how many volumes the run goes over. All sources with several volumes must have equally
+   many, since volume k of each is read in the same step. */
 static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct plan_node *first = NULL;
@@ -398,9 +398,9 @@ static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
     return TS_OK;
 }
 
-/* Fills the nodes of the sources. Where `input` reads a range of slices, flats and darks without a
- * range of their own get that range, which their set records. Returns TS_BAD_CHAIN (slices-follow)
- * where they have another number of slices than `input`. */
+/* Fills the nodes of the sources. If `input` reads a range of slices, flats and darks without a
+ * range of their own get that range, and their recorded parameters state it. Returns TS_BAD_CHAIN
+ * (slices-follow) if they have another number of slices than `input`. */
 static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct ts_chain *chain = plan->chain;
@@ -419,7 +419,8 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
             return ts_diag_no_memory(diag, source->format->params_bytes);
         memcpy(node->set.values, source->set.values, source->format->params_bytes);
         if (source->format->open)
-            open_source(plan, i, diag); /* recorded; the others are opened as well */
+            /* the error is recorded, and the others are opened as well */
+            open_source(plan, i, diag);
     }
     for (int32_t i = 0; i < plan->n_sources; i++)
         if (!chain->sources[i].format->open)
@@ -430,10 +431,10 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
 
 /* ---- auto ------------------------------------------------------------------------------------ */
 
-/* `auto` plans the chain for the device and for the CPU and compares the predictions. Starting a
- * CUDA device takes a good part of a second, so short runs end earlier on the CPU. The reason that
- * a result records is the same for any times, so that its bytes do not depend on the number of
- * threads or on what was measured. */
+/* With `auto` the chain is planned for the device and for the CPU, and the predictions are
+   compared. Starting a CUDA device takes a good part of a second, so short runs end earlier on the
+   CPU. The reason that a result records is the same for any times, so that its bytes do not depend
+   on the number of threads or on what was measured. */
 
 /* A CUDA device to which a plan can return. */
 struct chosen {
@@ -449,9 +450,8 @@ static void return_to(struct ts_plan *plan, const struct chosen *chosen)
     plan->gpu_budget_bytes = chosen->budget;
 }
 
-/* The plan is worked out on the device. Leaves it on the CPU where it is predicted to be done
- * earlier there, else on the device; it must be worked out again in both cases. `scratch` takes
- * records that nobody reads. */
+/* Moves a plan that was worked out on the device to the CPU if it is predicted to end earlier
+   there. It must be worked out again in both cases. `scratch` takes records that nobody reads. */
 static void take_earlier(struct ts_plan *plan, struct ts_diag *scratch)
 {
     const struct chosen chosen = {plan->device, plan->gpu_budget_bytes};
@@ -474,8 +474,8 @@ static void take_earlier(struct ts_plan *plan, struct ts_diag *scratch)
                             there.seconds, here.seconds);
 }
 
-/* The chain cannot run on the device, which `message` explains. Leaves the plan on the CPU where it
- * can run there. */
+/* Moves the plan to the CPU if the chain can run there. The caller found that it cannot run on the
+   device, for the reason in `message`. */
 static void take_cpu_if_it_can(struct ts_plan *plan, const char *message, struct ts_diag *scratch,
                                struct ts_diag *diag)
 {
@@ -487,13 +487,13 @@ static void take_cpu_if_it_can(struct ts_plan *plan, const char *message, struct
         return_to(plan, &chosen);
 }
 
-/* Works the plan out where `auto` has found a CUDA device: there, or on the CPU where that is
- * predicted to be done first or the chain can run there alone. */
+/* Works the plan out after `auto` has found a CUDA device: for the device, or for the CPU if the
+   run is predicted to end earlier there or the chain can run only there. */
 static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
     enum ts_status status = TS_OK;
-    /* The records of a try are lost, so the plan is made again into diag. */
+    /* The records of a try are lost, so the plan is made again to record into diag. */
     bool again = !there || !here || plan->rates;
     const bool predicts =
         plan->rates && plan->n_ranks == 1; /* ranks may have measured other rates */
@@ -542,13 +542,13 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         ts_plan_destroy(plan);
         return status;
     }
-    /* Sources first: the driver may be starting meanwhile. What is wrong with either is
-     * reported. */
+    /* Sources are opened first, since the driver may be starting meanwhile. Errors of both are
+       reported. */
     (void)open_sources(plan, diag);
     const enum ts_status device =
         ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
     status = ts_diag_status(diag);
-    status = status == TS_OK ? device : status; /* it may be that of another rank */
+    status = status == TS_OK ? device : status; /* the status may be that of another rank */
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);

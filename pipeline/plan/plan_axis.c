@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rotation axis stands where detector positions are 0. A later stage with a parameter for it
- * moves it, and so does a stage that finds it at run time, so the search goes from a node towards
- * the end of the chain and carries detector indices through stages that shift them (`pad`).
+ * The rotation axis is where detector positions are 0. A later stage moves it if it has a parameter
+ * for it or finds it at run time, so the search goes from a node towards the end of the chain and
+ * carries detector indices through stages that shift them (`pad`).
  */
 #include "pipeline/plan/plan_axis.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the rotation axis that the node's parameters give, a detector index; NULL: they give
- * none. */
+/* Returns the rotation axis, a detector index, that the node's parameters give; NULL if they give
+   none. */
 static const double *own_center(const struct plan_node *node)
 {
     for (size_t i = 0; i < node->set.n_params; i++) {
@@ -22,8 +22,8 @@ static const double *own_center(const struct plan_node *node)
     return NULL;
 }
 
-/* Returns true where both are sinograms of one beam with one detector spacing: an index of one is
- * an index of the other. */
+/* Returns true if both are sinograms of one beam with one detector spacing, so that a detector
+   index means the same in both. */
 static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
 {
     return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass &&
@@ -55,7 +55,7 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
     return (struct rotation_axis){taken, here->axes_pass > 0, NULL};
 }
 
-/* Returns true where a stage of the chain is given a center or finds one. */
+/* Returns true if the chain gives a stage a center, or a stage finds one. */
 static bool has_center(const struct ts_plan *plan)
 {
     bool has = false;
@@ -79,8 +79,8 @@ static double turn_of(const struct ts_axis *views)
                             : fabs(views->spacing) * (double)(views->n - 1);
 }
 
-/* Warns where an input says that its scan sees half of the object, and the chain makes a volume of
- * its views without making the detector wider by their opposites. */
+/* Warns if an input says that its scan sees half of the object, and the chain makes a volume of its
+   views without completing the detector by opposite views. */
 static void warn_of_half(const struct ts_plan *plan, struct ts_diag *diag)
 {
     bool joins = false, makes_volume = false;
@@ -116,7 +116,8 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
         const struct ts_axis *detector = &node->out.axes[2];
         const double taken = -detector->first / detector->spacing;
         const char *angle = ts_image_is_sinogram(&node->out) ? node->out.axes[1].unit : NULL;
-        if (!angle || strcmp(angle, "degree") != 0) /* flats and darks have frames */
+        /* the views of flats and darks have no angles */
+        if (!angle || strcmp(angle, "degree") != 0)
             continue;
         const char *text = attribute_of(node->source, "x_rotation_axis_pixel_position");
         const double position = text ? strtod(text, NULL) : taken;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the plan for `tomostage check`: for each node the image that it gives, where it runs, in
- * which pass, and how much memory it holds; as a table for people, or as one JSON object with the
+ * Prints the plan for `tomostage check`: for each node the image that it gives, where and in which
+ * pass it runs, and how much memory it holds; as a table for people, or as one JSON object with the
  * same numbers.
  */
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 
 /* ---- the prediction -------------------------------------------------------------------------- */
 
-/* Parts that take less than a hundredth of a second are left out of the text, and what was assumed
- * stands beside the time, because a prediction is worth no more than its assumptions. */
+/* The text leaves out parts that take less than a hundredth of a second. Beside the time it says
+   what was assumed, because a prediction is worth no more than its assumptions. */
 enum { TEXT_BYTES = 160 };
 
 static void print_parts(const struct prediction *prediction, FILE *stream)
@@ -57,7 +57,7 @@ static void print_prediction(const struct ts_plan *plan, FILE *stream)
     print_parts(prediction, stream);
 }
 
-/* Writes the same as the member "prediction", or as "no_prediction" with the reason. */
+/* Writes the same as the JSON member "prediction", or the reason as "no_prediction". */
 static void print_prediction_json(const struct ts_plan *plan, struct json *json)
 {
     const struct prediction *prediction = plan->prediction;
@@ -91,8 +91,7 @@ static void print_prediction_json(const struct ts_plan *plan, struct json *json)
 
 /* ---- the checkpoint -------------------------------------------------------------------------- */
 
-/* A run that is stepped through without computing anything shows how many bytes its checkpoint will
- * have. */
+/* Simulates a run to find how many bytes its checkpoint will have. */
 struct measured {
     const struct ts_plan *plan;
     int64_t bytes;
@@ -110,7 +109,7 @@ static void measure(void *user, const struct simulated_slab *slab)
     }
 }
 
-/* Returns the bytes of the images that the whole run keeps; -1 where memory is out. */
+/* Returns the bytes of the images that the whole run keeps; -1 if memory is out. */
 static int64_t checkpoint_bytes(const struct ts_plan *plan)
 {
     struct measured measured = {.plan = plan};
@@ -209,7 +208,7 @@ static void print_parameters(const struct plan_node *node, FILE *stream)
             node->set.params[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
         if (ts_param_is_idle(&node->set, i) || unresolved ||
             (node->source && node->set.params[i].kind == PARAM_TEXTS))
-            continue; /* paths: the user's own, and long */
+            continue; /* the paths are the user's own, and long */
         if (node->source && is_empty_list(&node->set, i))
             continue;
         ts_param_format(&node->set, i, value, sizeof value);
@@ -234,7 +233,7 @@ static int64_t dealt(const struct ts_plan *plan, int device)
     return slices;
 }
 
-/* Prints who gets what. */
+/* Prints which slices and memory each rank and device gets. */
 static void print_devices(const struct ts_plan *plan, FILE *stream)
 {
     const int n = plan->n_devices;
@@ -263,7 +262,8 @@ static void print_devices_json(const struct ts_plan *plan, struct json *json)
     ts_json_close(json, ']');
 }
 
-/* Prints the bytes that go over the bus in the whole run, and those that the device holds. */
+/* Prints the bytes that are copied to and from the device in the whole run, and those that it
+   holds. */
 static void print_device(const struct ts_plan *plan, FILE *stream)
 {
     char device[512];
@@ -284,9 +284,9 @@ static void print_device(const struct ts_plan *plan, FILE *stream)
     print_devices(plan, stream);
 }
 
-/* Prints how often a run that holds a part of an image in memory makes it: in each pass that needs
- * it, and its slices at the ends of slabs for the slabs on both sides. The few slices at which a
- * search looks are less than one in 200. */
+/* Prints how often a run computes an image of which memory holds only a part: once in each pass
+   that needs it, and the slices at the ends of slabs for the slabs on both sides. A search uses
+   fewer than one in 200 of the slices, which is not counted. */
 static void print_repeats(const struct plan_node *node, FILE *stream)
 {
     if (node->computed_slices - node->out.axes[0].n > node->out.axes[0].n / 200)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stages are copied one by one: stage s + j of value k stands at s + k * m + j, where s is the
- * swept stage and m counts it and those behind it. References of a copy to stage s or a later one
- * move by k * m; those to earlier stages are shared.
+ * Stages are copied one by one: stage s + j of value k is at s + k * m + j, where s is the swept
+ * stage and m is the number of stages from it to the end. References of a copy to stage s or a
+ * later one move by k * m; those to earlier stages are shared.
  */
 #include "pipeline/plan/plan_sweep.h"
 
 #include <string.h>
 
-/* Returns how many stages each value has of its own. */
+/* Returns how many stages are copied for each value. */
 static int32_t own_stages(const struct ts_chain *chain)
 {
     return (chain->n_stages - chain->sweep.stage) / (int32_t)chain->sweep.n;
@@ -39,7 +39,7 @@ static enum ts_status check(const struct ts_chain *chain, struct ts_diag *diag)
 }
 
 /* Makes the copy of a stage for a value other than the first; its nodes move by `shift`. Returns
- * false where memory is out. */
+ * false if memory is out. */
 static bool copy_stage(struct ts_plan *plan, const struct ts_chain *chain,
                        const struct chain_stage *from, int32_t shift, struct chain_stage *copy)
 {
@@ -131,7 +131,7 @@ int ts_plan_first_pass(const struct ts_plan *plan, int32_t index)
     return pass;
 }
 
-/* Returns true where two images can lie in one array: their axes have the same positions. */
+/* Returns true if two images can be in one array: their axes have the same positions. */
 static bool have_same_axes(const struct ts_image *a, const struct ts_image *b)
 {
     bool same = ts_image_same_layout(a, b) && a->masked == b->masked &&
@@ -143,7 +143,7 @@ static bool have_same_axes(const struct ts_image *a, const struct ts_image *b)
     return same;
 }
 
-/* Fills value_axis: the values of a number, the indices of anything else. */
+/* Fills value_axis: with the values if these are numbers, else with their indices. */
 static enum ts_status make_axis(struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct chain_sweep *sweep = &plan->chain->sweep;

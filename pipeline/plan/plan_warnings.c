@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a finished plan warns of. Stages are prepared anew whenever a choice of the plan changes, so
- * that these warnings are given once, when the whole plan is made.
+ * Warnings about a finished plan. Stages are prepared again whenever a choice of the plan changes,
+ * so these warnings are given once, when the whole plan is made.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 /* ---- padding --------------------------------------------------------------------------------- */
 
 /* A stage's table says what it does with invalid pixels (stages/engine/stage.h: enum
- * stage_validity, order_free), so that this needs no list of stages. */
+   stage_validity, order_free), so no list of stages is needed here. */
 
 /* Warns (code padding-as-values) of each stage whose input is masked and that takes invalid pixels
  * for values. */
@@ -55,7 +55,8 @@ static void warn_of_mixed_masks(const struct ts_plan *plan, struct ts_diag *diag
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
-/* If neither volume has a geometry there is nothing that one of them lacks, and no warning. */
+/* If neither volume states its place in the patient, neither lacks what the other has: no
+   warning. */
 static void warn_of(const struct plan_node *node, int reference, struct ts_diag *diag)
 {
     const struct ts_image *in = &node->context.in, *image = node->context.references[reference];
@@ -71,8 +72,8 @@ static void warn_of(const struct plan_node *node, int reference, struct ts_diag 
     ts_diag_hint(diag, "an input from DICOM, NIfTI, NRRD or a result of such a one says it");
 }
 
-/* Warns where the stage joins an image and one of another frame of reference: equal positions in
- * the two need not be one place. */
+/* Warns if the stage joins an image and one of a different frame of reference: equal positions in
+   the two may be different places. */
 static void warn_of_frames(const struct plan_node *node, int frame, struct ts_diag *diag)
 {
     const struct diag_site site = {
@@ -97,8 +98,8 @@ static void warn_of_reference(const struct plan_node *node, int reference, struc
     warn_of_frames(node, image->frame, diag);
 }
 
-/* Warns (code grid-unknown) of each reference that streams with an image where only one of the two
- * says how it lies in the patient; and (code frames-differ) of each stage that joins images of two
+/* Warns (code grid-unknown) of each reference that streams with an image if only one of the two
+ * says how it is in the patient; and (code frames-differ) of each stage that joins images of two
  * frames of reference. Grids that both state were compared when the stage was prepared
  * (stages/engine/prepare.h). */
 static void warn_of_grids(const struct ts_plan *plan, struct ts_diag *diag)
@@ -107,7 +108,7 @@ static void warn_of_grids(const struct ts_plan *plan, struct ts_diag *diag)
         for (int reference = 0; reference < STAGE_REFERENCES; reference++)
             warn_of_reference(&plan->nodes[i], reference, diag);
         warn_of_frames(&plan->nodes[i], plan->nodes[i].out.frame,
-                       diag); /* that of the grid that it gets */
+                       diag); /* the frame of the grid on which it is put */
     }
 }
 
@@ -139,8 +140,8 @@ static void warn_of_pixel_sizes(const struct ts_plan *plan, struct ts_diag *diag
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Both limits leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and
- * floats twice those of 16-bit integers. Stages behind the first one that is warned of work on its
- * large image, so that they get no warning of their own. */
+   floats have twice those of 16-bit integers. Stages behind the first one work on its large image,
+   so they get no warning of their own. */
 static const double unusual_bytes = 4e9, unusual_growth = 16;
 
 /* Warns (size-unusual) of the first stage whose image has at least 4 GB and 16 times the bytes of
@@ -172,7 +173,7 @@ static void warn_of_sizes(const struct ts_plan *plan, struct ts_diag *diag)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-/* Notes what a run finds in the pixels before it plans. */
+/* Notes for which parameters a run searches the pixels. */
 static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
@@ -187,8 +188,8 @@ static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
     }
 }
 
-/* Lists the defaults that an older chain keeps: one note for all, since the chain's first line
- * decides about all. */
+/* Notes which old defaults apply to a chain of an older version: one note for all, since one line
+   of the chain sets its version. */
 static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
 {
     char list[1024] = "";

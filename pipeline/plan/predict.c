@@ -16,8 +16,8 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 
-/* The writer has the kernel write such windows as it goes, so at most one is left for the last
- * fsync. */
+/* The writer has the kernel write windows of this size as it goes, so at most one is left for the
+   last fsync. */
 enum { SYNC_BYTES = 32 << 20 };
 
 static const struct {
@@ -40,7 +40,8 @@ static const struct {
     [PREDICT_SYNC] = {"sync", "the last fsync", LANE_ALONE, LANE_ALONE},
 };
 
-/* The seconds of the parts in one pass, whose stages take node_seconds together. */
+/* The seconds of each part in one pass; node_seconds divides those of the stages among the
+   nodes. */
 struct pass {
     double seconds[PREDICT_PARTS];
     int64_t slabs;
@@ -53,13 +54,13 @@ struct prediction_run {
     struct prediction *prediction;
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     int32_t n_outputs;
-    int rank; /* whose slabs are added now */
+    int rank; /* the rank whose slabs are added now */
     int64_t volume;
-    /* For each pass: the work of this rank in this volume, that of the slowest one so far, and all
-     * of the run. */
+    /* For each pass: the work of this rank in this volume, that of the slowest rank so far, and
+       that of the whole run. */
     struct pass *own, *slowest, *passes;
-    int64_t digested[CHAIN_MAX_SOURCES +
-                     CHAIN_MAX_STAGES]; /* slices whose digest was made: a source makes each once */
+    int64_t digested[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES]; /* per source, the slices whose digest
+                                                               was made: each is made once */
 };
 
 static enum predict_lane lane_of(const struct ts_plan *plan, int part)
@@ -72,7 +73,7 @@ const char *ts_predict_part_name(enum predict_part part)
     return parts[part].name;
 }
 
-/* Returns the share of their bytes that deflate is assumed to leave of values of this type. */
+/* Returns the share of the bytes of such values that deflate is assumed to leave. */
 static double ratio_of(enum ts_dtype dtype)
 {
     return dtype == TS_F32 || dtype == TS_F16 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
@@ -87,7 +88,7 @@ static void add(struct prediction_run *run, struct pass *pass, enum predict_part
     run->prediction->parts[part].bytes += bytes;
 }
 
-/* Adds work of so many threads, which all take part in. */
+/* Adds work that so many threads share. */
 static void add_threads(struct prediction_run *run, struct pass *pass, enum predict_part part,
                         double bytes, enum rate rate, int threads)
 {
@@ -170,7 +171,8 @@ static void add_reductions(struct prediction_run *run, const struct simulated_sl
         add_stage(run, slab->pass, i, 0, (double)slab->n / (double)node->context.in.axes[0].n, 1);
 }
 
-/* Adds the way of these bytes of an output to rank 0, of which it has computed its own share. */
+/* Adds the transfer of an output's bytes to rank 0, except the share that rank 0 has computed
+   itself. */
 static void add_gather(struct prediction_run *run, struct pass *pass, double bytes)
 {
     const struct predict_links *links = run->links;
@@ -181,9 +183,8 @@ static void add_gather(struct prediction_run *run, struct pass *pass, double byt
                 (run->plan->n_ranks - links->on_node) * each / links->network);
 }
 
-/* Returns how many of these bytes of a slab's output lie in chunks that the rank or its device
- * compresses itself. They are as many in each volume, since one has whole chunks or a part of
- * one. */
+/* Returns how many bytes of a slab's output are in chunks that the rank or its device compresses
+   itself. Each volume has equally many. */
 static double whole_bytes(const struct ts_plan *plan, const struct simulated_slab *slab,
                           int32_t node, double bytes)
 {
@@ -199,8 +200,8 @@ static double whole_bytes(const struct ts_plan *plan, const struct simulated_sla
     return (double)n * (double)chunks.grid.chunk_bytes;
 }
 
-/* Adds what becomes of a slab of an output. A device works for its rank alone, as a rank does that
- * compresses its chunks, and rank 0 writes for all. */
+/* Adds what is done with a slab of an output. A device compresses for its own rank, and so does a
+   rank of the CPU that compresses its chunks; rank 0 writes for all. */
 static void add_output(struct prediction_run *run, const struct simulated_slab *slab, int32_t node)
 {
     const struct ts_plan *plan = run->plan;
@@ -226,13 +227,14 @@ static void add_output(struct prediction_run *run, const struct simulated_slab *
     add_gather(run, pass, moved);
     if (!stored)
         add_threads(run, pass, PREDICT_PROVE, bytes, RATE_PROVE, plan->writer_threads);
-    /* The values have a digest, and so do the file's bytes. */
+    /* Both the values and the file's bytes get a digest. */
     add_threads(run, pass, PREDICT_DIGEST, bytes + left, RATE_DIGEST, plan->writer_threads);
     add_threads(run, pass, PREDICT_STORE, left, RATE_STORE, plan->writer_threads);
     add(run, pass, PREDICT_WRITE, left, left / run->rates->values[RATE_WRITE]);
 }
 
-/* Keeps for each pass and part what the slowest rank takes, and begins with the next one. */
+/* Keeps the times of the slowest rank for each pass and part, and clears those of this rank for the
+   next one. */
 static void end_rank(struct prediction_run *run)
 {
     for (int i = 0; i < run->plan->n_passes; i++) {
@@ -316,7 +318,8 @@ static void add_ends(struct prediction_run *run)
         start += (double)plan->nodes[i].source->n_files * rates[RATE_OPEN];
     if (plan->cuda)
         start += rates[RATE_CUDA_START];
-    else if (plan->cuda_driver && *run->rates->device) /* `auto` has asked, and taken the CPU */
+    /* `auto` has asked for devices, and taken the CPU */
+    else if (plan->cuda_driver && *run->rates->device)
         start += rates[RATE_CUDA_QUERY];
     prediction->parts[PREDICT_START].seconds = start;
     const double left = prediction->parts[PREDICT_WRITE].bytes;
@@ -348,7 +351,7 @@ static void join_passes(struct prediction_run *run)
     prediction->ratio = bytes > 0 ? prediction->parts[PREDICT_WRITE].bytes / bytes : 1;
 }
 
-/* Takes zeroed memory for the times of all stages and passes. Returns false where memory is out. */
+/* Takes zeroed memory for the times of all stages and passes. Returns false if memory is out. */
 static bool take_memory(struct prediction_run *run)
 {
     const struct ts_plan *plan = run->plan;

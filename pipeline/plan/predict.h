@@ -23,15 +23,17 @@
 
 /* The parts of a run, in the order in which data pass through them. */
 enum predict_part {
-    PREDICT_START, /* process, plan, headers, workers; on a device also its start */
-    PREDICT_FETCH, /* what the file system gives to all ranks, where its speed is known */
+    /* start of the process, plan, headers and workers; also of the device, if there is one */
+    PREDICT_START,
+    PREDICT_FETCH, /* reading of all ranks from the file system, if its speed is known */
     PREDICT_READ,
-    PREDICT_DECODE, /* input that is compressed */
+    PREDICT_DECODE, /* decoding of compressed input */
     PREDICT_UPLOAD,
     PREDICT_STAGES,
-    PREDICT_COMPRESS, /* on a device, where that compresses; without compression the checksums */
+    /* compression, on the device if it compresses; without compression only checksums */
+    PREDICT_COMPRESS,
     PREDICT_DOWNLOAD,
-    PREDICT_GATHER, /* rank 0 receives the slices of the others */
+    PREDICT_GATHER, /* rank 0 receives the slices of the other ranks */
     PREDICT_DIGEST, /* SHA-256 of input and output */
     PREDICT_PROVE,  /* chunks are decoded and compared before they are written */
     PREDICT_STORE,  /* what threads do for writing: chunks are copied to the page cache, and read
@@ -41,7 +43,7 @@ enum predict_part {
     PREDICT_PARTS
 };
 
-/* Several parts share each of these. */
+/* The resources that parts share; parts of one lane follow one another. */
 enum predict_lane {
     LANE_ALONE, /* nothing else goes on meanwhile */
     LANE_THREADS,
@@ -55,44 +57,48 @@ enum predict_lane {
 };
 
 struct predict_part_time {
-    double seconds; /* of this part alone, with all threads */
-    double bytes;   /* of values; written: of what is assumed to be left of them. 0: not counted */
+    double seconds; /* seconds of this part if it used all threads and nothing else ran */
+    /* bytes of values; of written ones, what compression is assumed to leave. 0: not counted */
+    double bytes;
 };
 
 struct prediction {
     double seconds; /* of the whole run */
     struct predict_part_time parts[PREDICT_PARTS];
     enum predict_lane
-        bound; /* the resource that sets the pace for longest; LANE_ALONE: the start */
+        bound; /* the lane that sets the pace for the longest time; LANE_ALONE: the start */
     double bound_seconds;
-    double ratio; /* assumed share of the output's bytes that compression leaves; 1 without it */
-    double *stage_seconds;  /* per node, part of PREDICT_STAGES; the plan's arena owns them */
+    /* share of the output's bytes that compression is assumed to leave; 1 without compression */
+    double ratio;
+    /* seconds of each node in part PREDICT_STAGES; the plan's arena owns them */
+    double *stage_seconds;
     const char *no_rate_of; /* a stage whose rate is not known, for which PREDICT_BYTES_A_SECOND is
                                assumed; NULL: none */
 };
 
-/* The rate that is assumed of a stage that was not measured, on the CPU and on a device. */
+/* The rate, in bytes a second, that is assumed of a stage that was not measured: on the CPU and on
+   a device. */
 #define PREDICT_BYTES_A_SECOND 1e9
 #define PREDICT_CUDA_BYTES_A_SECOND 1e12
 
-/* This connects the ranks with one another and with the file system. Speeds are in bytes a second;
- * INFINITY: it is never waited for. */
+/* How fast ranks exchange data with one another and with the file system. Speeds are in bytes a
+   second; INFINITY: it is never waited for. */
 struct predict_links {
     int on_node;           /* ranks of the node of rank 0 */
-    double crowd;          /* their threads for each processor of the node, at least 1 */
-    double launch_seconds; /* in which several ranks are started */
-    double read;           /* what the file system gives to all ranks together */
-    double exchange;       /* what rank 0 receives from ranks of its node */
-    double network;        /* what it receives from those of other nodes */
+    double crowd;          /* threads of its ranks for each processor of the node, at least 1 */
+    double launch_seconds; /* seconds in which several ranks are started */
+    double read;           /* from the file system to all ranks together */
+    double exchange;       /* from the ranks of its own node to rank 0 */
+    double network;        /* from those of other nodes to rank 0 */
 };
 
-/* Predicts the plan's run on all of its ranks. `links` NULL: the plan has one rank, or the links
- * are never waited for, and the input lies in the page cache. TS_RUN_FAILED (code rates-foreign)
- * where the plan is for a device that the rates are not of; where memory is out, no-memory. */
+/* Predicts the plan's run on all of its ranks. `links` is NULL if the plan has one rank or never
+   waits for the links; the input is then assumed in the page cache. TS_RUN_FAILED: the rates are
+   not of the plan's device (code rates-foreign), or memory is out (no-memory). */
 enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
                           const struct predict_links *links, struct prediction *prediction,
                           struct ts_diag *diag);
-/* Returns "read", "stages", ... */
+/* Returns the word for a part: "read", "stages", ... */
 const char *ts_predict_part_name(enum predict_part part);
 /* Writes what bounds the run: "bound by writing (1.4 s)". */
 void ts_predict_bound_text(const struct ts_plan *plan, const struct prediction *prediction,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of another machine, and the table of its predictions.
+ * Plans a chain for other machines and prints a table of its predictions.
  */
 #include "pipeline/plan/scale.h"
 
@@ -8,8 +8,8 @@
 
 enum { GIGA = 1000000000, BUDGET_PERCENT = 60, GPU_BUDGET_PERCENT = 80 };
 
-/* Stages choose their methods by the numbers of the device. The code has run on this one alone, so
- * that a device that is not here is planned as one. */
+/* Stages choose their methods by the numbers of the device. The code has run only on an H200, so a
+   device that is not here is planned as one. */
 static const struct device_numbers h200 = {.major = 9,
                                            .minor = 0,
                                            .code = 90,
@@ -58,7 +58,7 @@ static void move_plan(struct ts_plan *plan, const struct machine *machine,
     plan->gpu_budget_bytes = (int64_t)plan->cuda_devices[0].memory_bytes / 100 * GPU_BUDGET_PERCENT;
 }
 
-/* Returns the rates of one rank, of which the devices of a node share the bus. */
+/* Returns the rates of one rank; the devices of a node share its bus. */
 static struct rates rates_of(const struct machine *machine, const struct rates *rates,
                              const struct scale_row *row)
 {

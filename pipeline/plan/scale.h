@@ -14,18 +14,19 @@
 #include "pipeline/rates/machine.h"
 
 struct scale_row {
-    int64_t ranks, nodes, on_node; /* on_node: ranks of a node */
-    const char *refusal;           /* why it cannot run, in the plan's arena; NULL: it can */
+    int64_t ranks, nodes, on_node; /* on_node: ranks on each node */
+    const char *refusal;           /* why it cannot run, in the plan's arena; NULL: it can run */
     struct prediction prediction;
     int64_t node_bytes,
-        gpu_bytes; /* memory of a node, and of a GPU; gpu_bytes 0: not counted by this build */
+        /* memory of a node and of a GPU; gpu_bytes is 0 in a build that does not count it */
+        gpu_bytes;
     char bound[160];
 };
 
-/* Returns the ranks that the machine has room for. */
+/* Returns the most ranks that the machine has room for. */
 int64_t ts_scale_most(const struct machine *machine);
-/* Predicts the plan on so many ranks of the machine, with its rates. The plan is then one of that
- * machine, and cannot be run here. TS_RUN_FAILED (no-memory) where memory is out here. */
+/* Predicts the plan on so many ranks of the machine, with its rates. Afterwards the plan is one of
+   that machine and cannot be run here. TS_RUN_FAILED (no-memory) if memory is out. */
 enum ts_status ts_scale_predict(struct ts_plan *plan, const struct machine *machine,
                                 const struct rates *rates, int64_t ranks, struct scale_row *row,
                                 struct ts_diag *diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of passes, domains and slabs, once for all that count something of a run before it
- * begins.
+ * The order of passes, domains and slabs, which everything follows that counts work or memory
+ * before a run.
  */
 #include "pipeline/plan/simulation.h"
 
@@ -37,7 +37,7 @@ bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *pla
     return complete;
 }
 
-/* Deals the slabs out to `parts` devices of all ranks; `part` is one of them. */
+/* Runs the slabs of device `part`, of the `parts` devices of all ranks. */
 static void run_domain(const struct ts_plan *plan, struct simulation *simulation,
                        struct simulated_slab *now, int part, int parts, int64_t slab,
                        void (*on_slab)(void *user, const struct simulated_slab *slab), void *user)
@@ -58,7 +58,7 @@ void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation
 {
     struct simulated_slab now = {.steps = simulation->steps};
     const int parts = plan->n_ranks * plan->n_devices;
-    int64_t most = 1; /* parts with a slab: more of them than slices have nothing to do */
+    int64_t most = 1; /* A part has a slab only if there are at least as many slices as parts. */
     for (int32_t i = 0; i < plan->n_nodes; i++)
         most = plan->nodes[i].out.axes[0].n > most ? plan->nodes[i].out.axes[0].n : most;
     for (int part = 0; part < parts && part < most; part++) {

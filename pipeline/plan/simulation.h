@@ -18,20 +18,21 @@ struct simulated_slab {
 };
 
 struct simulation {
-    unsigned char **done; /* per node, nz bytes each, used where kept */
+    unsigned char **done; /* per node, nz bytes each, used if kept */
     struct plan_step *steps;
-    int64_t *computed; /* slices computed in the whole run, per node; for the caller to count */
-    int64_t *fetched;  /* those of them that the slab before, whose slices a source holds, did not
-                          have; as above */
-    struct spans *before; /* what the slab before had; as above */
+    int64_t *computed; /* per node, slices computed in the whole run; the caller counts them */
+    /* per node, those of them that the previous slab did not have; a source still holds what it
+       had */
+    int64_t *fetched;
+    struct spans *before; /* per node, the slices of the previous slab */
 };
 
-/* Takes the memory of simulations of this plan. Returns false where memory is out; nothing is held
- * then. */
+/* Allocates the memory of simulations of this plan. Returns false, with nothing allocated, if
+   memory is out. */
 bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *plan);
 void ts_simulation_clear(struct simulation *simulation, int32_t n_nodes);
 /* Calls on_slab for every slab of the run, in the run's order, with z cut into slabs of so many
- * slices: for those of one device of one rank after the other. */
+   slices. Goes through the devices of all ranks one after the other. */
 void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation, int64_t slab,
                        void (*on_slab)(void *user, const struct simulated_slab *slab), void *user);
 

@@ -8,8 +8,8 @@
 
 #include "pipeline/plan/plan.h"
 
-/* Joins the two neighbors with the smallest gap, so that a set never holds more than PLAN_SPANS
- * spans. */
+/* Joins the two neighbors with the smallest gap between them, so that a set never holds more than
+   PLAN_SPANS ranges. */
 static void join_nearest(struct span *at, int *n)
 {
     int best = 0;
@@ -43,8 +43,8 @@ static void add_span(struct spans *spans, int64_t first, int64_t end)
     spans->n = n;
 }
 
-/* Adds the slices of a stage's input that `todo` needs. Reflected and nearest slices always lie
- * inside the clipped window; only wrapping reaches to the other end. */
+/* Adds the slices of a stage's input that `todo` needs. Reflected and nearest slices are always
+   inside the clipped window; only wrapping reaches the other end. */
 static void add_padded(struct spans *need, struct span todo, const struct stage_context *context)
 {
     const struct stage_reach reach = ts_stage_reach(context);
@@ -105,8 +105,7 @@ bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
     return node->chain_stage && pass == node->tables_pass;
 }
 
-/* Adds slices [z, end) to the needs of a node's input, and of the references that stream with
- * it. */
+/* Adds slices [z, end) to the needs of a node's input and of the references that stream with it. */
 static void add_streaming(const struct ts_plan *plan, int32_t index, int input, int64_t z,
                           int64_t end, struct plan_step *steps)
 {
@@ -172,8 +171,8 @@ int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
 {
     struct plan_step steps[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    /* There is room for the longest chain, and a plan asks for each pass of each number of slices
-     * that it tries. */
+    /* The array has room for the longest chain, but only the plan's nodes are cleared: a plan calls
+       this for each pass of each slab size that it tries. */
     memset(steps, 0, (size_t)plan->n_nodes * sizeof *steps);
     add_demands(plan, pass, domain, 0, plan->nodes[domain].out.axes[0].n, steps);
     for (int32_t i = 0; i < plan->n_nodes; i++)

@@ -20,9 +20,9 @@
 
 /* The parameter `frames` of an input states which frames of a scan it holds, and those of a stage's
  * references state which they need. A scan holds projections, flats and darks of one shape, and a
- * plan that mistakes one for another would run to a wrong image. */
+ * plan that mistakes one for another would give a wrong image. */
 
-/* Returns the source that the image of this node comes from. */
+/* Returns the source from which the image of this node comes. */
 static const struct plan_node *source_of(const struct ts_plan *plan, int32_t node)
 {
     while (!plan->nodes[node].source)
@@ -30,8 +30,8 @@ static const struct plan_node *source_of(const struct ts_plan *plan, int32_t nod
     return &plan->nodes[node];
 }
 
-/* Returns which frames of a scan the image of this node is, or is made of: the choice of the
- * parameter `frames` of the source that it comes from. NULL: not known. */
+/* Returns the kind of frames of a scan from which this node's image comes: the parameter `frames`
+   of its source. NULL: not known. */
 static const char *frames_of(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *source = source_of(plan, node);
@@ -58,8 +58,8 @@ static enum ts_status check_reference(const struct ts_plan *plan, const struct p
                         source);
 }
 
-/* Compares which rows of one detector were read. Inputs of another number of rows may have been cut
- * before. */
+/* Compares the detector rows that were read. Inputs with different numbers of rows may have been
+   cut before, so they are not compared. */
 static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_node *node,
                                  const struct param *param, int32_t reference, struct ts_diag *diag)
 {
@@ -93,8 +93,8 @@ static enum ts_status check_image(const struct ts_plan *plan, const struct plan_
 }
 
 /* Checks a stage whose parameters name `frames`, once its inputs are known. Returns TS_BAD_CHAIN
- * with the code reference-frames where a reference holds other frames, reference-rows where it
- * holds other rows of the detector, and input-frames where its own image holds flats or darks. */
+ * with the code reference-frames if a reference holds other frames, reference-rows if it has other
+ * rows of the detector, and input-frames if its own image holds flats or darks. */
 static enum ts_status check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[stage];
@@ -123,8 +123,7 @@ bool ts_plan_is_searched(const struct plan_node *node)
     return search && search->needed(&node->chain_stage->set);
 }
 
-/* Returns the source from which the node at an input has several volumes, or NULL where it has
- * one. */
+/* Returns the source that gives this input of a node several volumes; NULL if it has one volume. */
 static const struct plan_node *find_volumes(const struct ts_plan *plan, int32_t index)
 {
     if (index < 0 || !plan->nodes[index].by_volume)
@@ -193,8 +192,8 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* Returns the first pass in which an input, and the references that stream with it, can be
- * computed. */
+/* Returns the first pass in which an input and the references that stream with it can be
+   computed. */
 static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
 {
     int level = plan->nodes[node->inputs[input]].level;
@@ -213,8 +212,8 @@ static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
     return pass;
 }
 
-/* Finds the passes in which a stage runs. Its image follows its inputs; a reduction over volumes
- * needs one pass for each round, and whatever needs the result waits for them. */
+/* Finds the passes in which a stage runs. Its image comes in the pass of its inputs; a reduction
+   over volumes needs one pass for each round, and whatever needs the result waits for them. */
 static void find_passes(struct ts_plan *plan, int32_t index)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -238,7 +237,8 @@ static void find_passes(struct ts_plan *plan, int32_t index)
     if (reduction && (reduction->feeds_map || finds_axes) && after > node->level)
         node->level = after;
     node->axes_pass = finds_axes ? after : node->input_axes_pass;
-    /* Slices are tabulated once their image is there and the rounds over references have ended. */
+    /* Tables per slice are made when the image is there and the rounds over references have
+       ended. */
     const bool tabulates = reduction && !reduction->feeds_map && by_slice;
     node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
     const int passes = node->tables_pass >= after ? node->tables_pass + 1 : after;
@@ -272,8 +272,8 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     struct plan_node *node = &plan->nodes[index];
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
     void *values = node->set.values;
-    const bool again =
-        node->set.resolved; /* for axes that were found; a stage warns of nothing twice */
+    const bool again = node->set.resolved; /* the axes that were found need this second call, in
+                                              which a stage must not repeat warnings */
     node->set = node->chain_stage->set;
     node->set.resolved |= again;
     node->set.values = values;
@@ -291,7 +291,7 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     return status;
 }
 
-/* One file has one set of axes, so a stage may not find others for each volume. */
+/* A stage may not find different axes for each volume, because a file has one set of axes. */
 static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_diag *diag)
 {
     const bool swept = node->value >= 0;
@@ -309,7 +309,7 @@ static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_
                   : "state what it would find, or choose one volume with `take:` beside the input");
 }
 
-/* Describes the images of a reduction of all volumes as if these were one, slice behind slice. */
+/* Describes the images of a reduction over all volumes as one image, with all slices in a row. */
 static void join_series(const struct ts_plan *plan, struct plan_node *node)
 {
     node->series = plan->n_volumes > 1 && node->by_volume && ts_scope_is_series(&node->context);
@@ -319,8 +319,8 @@ static void join_series(const struct ts_plan *plan, struct plan_node *node)
     node->context.out.axes[0].n *= plan->n_volumes;
 }
 
-/* Tells a node, which is resolved, what is taken for it; axes that the earlier run found become
- * those of its image. */
+/* Gives a resolved node what is taken for it; axes that the earlier run found become those of its
+   image. */
 static enum ts_status put_reused(struct ts_plan *plan, int32_t index)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -350,7 +350,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
         if (node->inputs[input] >= 0 && !usable[node->inputs[input]])
             return TS_OK; /* reported already, at the node that failed */
     if (check_frames(plan, index, diag) != TS_OK)
-        return TS_OK; /* recorded; the other stages are checked as well */
+        return TS_OK; /* the error is recorded, and the other stages are checked as well */
     if (ts_plan_resolve(plan, index, diag) != TS_OK)
         return TS_OK;
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
@@ -422,8 +422,7 @@ static void name_outputs(struct ts_plan *plan)
 
 static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    /* The names that ts_provenance_begin writes into /entry, and the fields that NXentry
-     * defines. */
+    /* The names that ts_provenance_begin writes to /entry, and the fields that NXentry defines. */
     static const char *const reserved[] = {"data",
                                            "definition",
                                            "input",
@@ -463,8 +462,8 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
 static const char *unused_hint(const struct ts_plan *plan, int32_t node)
 {
     if (node == 0)
-        return "name it as a stage's reference or input"; /* a chain needs it: it cannot be
-                                                           * removed */
+        /* the chain needs this source, so the hint cannot be to remove it */
+        return "name it as a stage's reference or input";
     if (node < plan->n_sources)
         return "name it as a stage's reference or input, or remove it from inputs";
     return "remove it, name it as a later stage's input or reference, or add a save stage after it";
@@ -499,9 +498,9 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
 
 /* ---- names of outputs ------------------------------------------------------------------------ */
 
-/* Every name that an output will write is listed, those beside it as well, with the real path of
- * its folder, so that two spellings of one name are found. A name collides with an equal one, and
- * with a folder of which an output makes all that is in it. */
+/* Every name that an output will write is listed, also those beside it, with the real path of its
+   folder, so that two spellings of one name are found. A name collides with an equal one, and with
+   a folder whose whole content an output makes. */
 enum { MOST_NAMES = 1 + SINK_FORMATS * SINK_STAGED + 2 }; /* HDF5, other formats, a profile */
 
 /* This is a name that an output writes. */
@@ -517,7 +516,7 @@ struct names {
     int n;
 };
 
-/* Adds a name: its folder is resolved where that exists. */
+/* Adds a name: its folder is resolved if that exists. */
 static void add_name(struct names *names, const char *path, size_t length, const char *ending,
                      const struct written *of)
 {
@@ -590,8 +589,8 @@ static void refuse_collisions(const struct ts_plan *plan, struct ts_diag *diag)
     free(names.items);
 }
 
-/* Refuses a parameter that no output of the chain has. One that is set where -o has replaced the
- * outputs of the chain, which then have no line, is left alone. */
+/* Refuses a parameter that no output of the chain has. If -o has replaced the outputs, their
+   parameters have no line in the chain and are not checked. */
 static void check_used(const struct chain_output *output, const char *name, bool given,
                        bool (*has)(const struct sink_format *), const char *of,
                        struct ts_diag *diag)
@@ -624,8 +623,8 @@ static bool has_dtype(const struct sink_format *format)
     return false;
 }
 
-/* Refuses outputs that cannot hold the last image, a codec that no output has, and outputs that
- * would be written to one name. Warns of images that no output holds. */
+/* Refuses outputs that cannot hold the last image, a codec that no output has, and two outputs of
+   one name. Warns of images that no output holds. */
 static enum ts_status check_outputs(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
@@ -664,7 +663,7 @@ static enum ts_status check_outputs(const struct ts_plan *plan, struct ts_diag *
         }
     check_used(output, "codec", output->codec != SINK_CODEC_NONE, has_codec, "that of dicom does",
                diag);
-    /* Without an output there may be one later, as of a recorded chain. */
+    /* A chain without outputs may get one later, as a recorded chain does. */
     check_used(output, "dtype", output->dtype != CHAIN_OWN && !output->path && output->n_sinks > 0,
                has_dtype, "that of hdf5 does", diag);
     check_used(output, "window", output->window.rows > 0, has_window, "those of png and dicom do",
