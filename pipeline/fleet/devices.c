@@ -40,7 +40,7 @@ enum ts_status ts_devices_call(struct run *run, enum ts_status (*call)(struct ru
 
 void ts_devices_free(struct run *run)
 {
-    run->device = -1; /* for the thread of the caller, no device is at hand yet */
+    run->device = -1; /* in the caller's thread no device is selected yet */
     for (int device = 0; device < run->plan->n_devices; device++) {
         (void)ts_devices_use(run, device);
         if (run->back_end->settle)
@@ -99,7 +99,8 @@ static enum ts_status bring_totals(struct run *run, int32_t node)
     return status;
 }
 
-/* Ending a round clears the total of a device, so every device has it before the first one ends. */
+/* Ending a round clears a device's total, so every device gets the total before the first one ends
+   the round. */
 enum ts_status ts_devices_finish_reduction(struct run *run, int32_t node)
 {
     const int n = run->plan->n_devices;
@@ -143,8 +144,8 @@ static void join_bits(unsigned char *to, const unsigned char *from, size_t bytes
         to[i] |= from[i];
 }
 
-/* A row that a device has not filled in is 0, and one that several have, of a slice that all
- * needed, is the same. */
+/* A row that a device has not filled in is 0. If several devices have filled in a row, of a slice
+   that all needed, they have the same values. */
 static enum ts_status join_tables(struct run *run)
 {
     for (int32_t i = 0; run->device > 0 && i < run->plan->n_nodes; i++) {

@@ -3,7 +3,7 @@
  * Several ranks in one run. Slabs are dealt out to them in turn. In each round every rank computes
  * a slab, all meet, and rank 0 gets their slices of outputs, which it writes in rising z; totals
  * are joined when a pass ends. So the writer gets what it would get from one process. On the CPU no
- * rank holds back slabs; those of devices leave some rounds later (rounds_behind).
+ * rank holds back slabs; slabs of devices are written some rounds later (rounds_behind).
  *
  * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does
  * that does not keep the images whole.
@@ -47,7 +47,7 @@ static uint64_t add_bytes(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Adds what a source knows of its slices before it has read their pixels, which have digests. */
+/* Adds to the hash what a source knows of its slices before it has read their pixels. */
 static uint64_t add_source(uint64_t hash, const struct source *source)
 {
     const int64_t n = ts_source_number(source, ts_source_total(source) - 1) + 1;
@@ -77,9 +77,9 @@ static uint64_t add_node(uint64_t hash, const struct plan_node *node)
     return add_bytes(hash, grid, strlen(grid));
 }
 
-/* Refuses a run of ranks that have made different plans (code ranks-differ). Each rank has read the
- * headers of its own inputs, so what these say of slices and axes is compared too. Pixels are
- * compared when the run ends. */
+/* Refuses a run whose ranks have made different plans (code ranks-differ). Each rank has read the
+   headers of its own inputs, so their slices and axes are compared too. Pixels are compared when
+   the run ends. */
 static enum ts_status fleet_compare_plans(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const int64_t numbers[] = {plan->n_passes, plan->n_volumes,    plan->slab_slices,
@@ -93,7 +93,7 @@ static enum ts_status fleet_compare_plans(const struct ts_plan *plan, struct ts_
         hash = add_bytes(hash, plan->chain->output.path, strlen(plan->chain->output.path));
     for (int32_t i = 0; i < plan->n_nodes; i++)
         hash = add_node(hash, &plan->nodes[i]);
-    /* All are equal where the least is the greatest. */
+    /* All are equal if the least is the greatest. */
     const int64_t mine = (int64_t)(hash >> 1);
     int64_t least[] = {mine, -mine};
     const enum ts_status status = ts_ranks_least(TS_OK, least);
@@ -112,8 +112,8 @@ static struct stage_reduced *reduced_of(const struct run *run, int32_t node)
     return run->nodes[node].driver->reduced;
 }
 
-/* Returns the bytes of 64-bit counts of which the total consists, where a device ends the reduction
- * itself; else 0. */
+/* Returns the bytes of the 64-bit counts that make up the total, if a device ends the reduction
+   itself; else 0. */
 static size_t counts_bytes(const struct run *run, int32_t node, int input)
 {
 #ifdef TS_HAVE_CUDA
@@ -141,7 +141,7 @@ static void send_total(const struct stage_reduced *reduced, int input, size_t by
         ts_ranks_send(0, total, bytes);
 }
 
-/* Adds counts up: `to` is the total of this rank, where it has any. */
+/* Adds counts to `to`: the total of this rank, if it has one. */
 static void join_counts(struct stage_reduced *reduced, int input, const uint64_t *counts,
                         size_t bytes)
 {
@@ -151,10 +151,10 @@ static void join_counts(struct stage_reduced *reduced, int input, const uint64_t
         total[i] = begun ? total[i] + counts[i] : counts[i];
 }
 
-/* Rank 0 joins the totals of the others to its own. Each rank has reduced every n-th slab, so that
- * the bytes are those of one process only where merging in any grouping gives the same bytes: as on
- * CUDA devices (cuda_reduction.reduce), and in reductions of the CPU that are exact, as all are
- * today. Float sums would have to go from rank to rank in rising z. */
+/* Rank 0 joins the totals of the others to its own. Each rank has reduced every n-th slab, so the
+   bytes are those of one process only if totals can be merged in any grouping: as on CUDA devices
+   (cuda_reduction.reduce), and in exact reductions of the CPU, which today are all. Float sums
+   would have to go from rank to rank in rising z. */
 static void join_all(struct run *run, int32_t node, int input, size_t bytes)
 {
     struct stage_reduced *reduced = reduced_of(run, node);
@@ -175,7 +175,7 @@ static void join_all(struct run *run, int32_t node, int input, size_t bytes)
     }
 }
 
-/* Gives every device of this rank the total that device 0 has. */
+/* Copies the total of device 0 to every other device of this rank. */
 static void spread(struct run *run, int32_t node, int input, size_t bytes)
 {
     const void *total = ts_stage_reduced_sum(run->devices[0].nodes[node].driver->reduced, input);
@@ -184,7 +184,7 @@ static void spread(struct run *run, int32_t node, int input, size_t bytes)
                total, bytes);
 }
 
-/* Brings the total of an input to host memory. */
+/* Copies the total of an input to host memory. */
 static enum ts_status collect_total(struct run *run, int32_t node, int input)
 {
     int *device = &run->results[node].totals[input];
@@ -204,7 +204,7 @@ static enum ts_status collect_total(struct run *run, int32_t node, int input)
     return status == TS_OK ? back : status;
 }
 
-/* Gives all ranks the total of all. */
+/* Gives every rank the total of all ranks. */
 static void join_total(struct run *run, int32_t node, int input)
 {
     struct stage_reduced *reduced = reduced_of(run, node);
@@ -221,7 +221,7 @@ static void join_total(struct run *run, int32_t node, int input)
     spread(run, node, input, bytes);
 }
 
-/* While totals are joined nothing can fail on one of the ranks alone. */
+/* While totals are joined, no rank can fail unless all do. */
 static enum ts_status fleet_join_totals(struct run *run, const unsigned *ends)
 {
     const struct ts_plan *plan = run->plan;
@@ -240,11 +240,12 @@ static enum ts_status fleet_join_totals(struct run *run, const unsigned *ends)
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* This goes to rank 0 before the slices or chunks of an output. */
+/* What a rank sends to rank 0 before the slices or chunks of an output. */
 struct message {
     int64_t z_first, slices, chunks;
     uint64_t bytes;
-    int32_t last, failed; /* failed: the rank has failed, and nothing follows */
+    /* last: nothing follows; failed: the rank has failed, and nothing follows */
+    int32_t last, failed;
     struct run_chunk places[RUN_CHUNKS];
 };
 
@@ -282,16 +283,16 @@ static enum ts_status fleet_hand_chunks(struct run *run, int32_t node,
     return TS_OK;
 }
 
-/* Tells rank 0 that this rank has failed with what it still owes. */
+/* Tells rank 0 that this rank has failed, in place of what it still has to send. */
 static void send_failure(struct run *run)
 {
     while (run->owed > 0)
         send_part(run, &(struct message){.last = true, .failed = true}, NULL);
 }
 
-/* Takes the slab of an output from another rank and hands it to the outputs where `status` is
- * TS_OK. Returns what comes of it; the failure of the other rank is its own to report. `slices`
- * describes the slab. */
+/* Receives the slab of an output from another rank and, if `status` is TS_OK, hands it to the
+   outputs. Returns their status; the other rank reports its own failure. `slices` describes the
+   slab. */
 static enum ts_status receive(struct run *run, int from, int32_t node,
                               const struct ts_image *slices, enum ts_status status)
 {
@@ -316,20 +317,20 @@ static enum ts_status receive(struct run *run, int from, int32_t node,
 
 /* ---- outputs of the CPU -------------------------------------------------------------------- */
 
-/* A rank of the CPU compresses the chunks that lie whole in its slab, all at once, before rank 0
- * asks for the first: so the ranks compress beside one another. Slices before and behind them go as
- * values. Where the file holds halves, the rank rounds its slab before. The bytes are those that
- * the writer would make. */
+/* A rank of the CPU compresses the chunks that are whole in its slab, all at once, before rank 0
+   asks for the first, so that ranks compress at the same time. It sends the slices before and
+   behind them as values. If the file holds halves, the rank rounds its slab first. The bytes are
+   those that the writer would make. */
 
-/* The chunks [first, end) of a grid, encoded one behind the other in `data`. */
+/* The chunks [first, end) of a grid, encoded one after the other in `data`. */
 struct encoded {
     int64_t first, end;
     struct run_chunk *chunks;
     unsigned char *data;
 };
 
-/* Rounds slices to halves, which begin run->received, and keeps the largest magnitude that none
- * could hold. */
+/* Rounds the slices, at the beginning of run->received, to halves, and keeps the largest magnitude
+   that halves cannot hold. */
 static void round_slices(struct run *run, int32_t node, struct ts_image *slices)
 {
     const int64_t n = slices->axes[0].n;
@@ -346,7 +347,8 @@ static void round_slices(struct run *run, int32_t node, struct ts_image *slices)
     slices->data = to;
 }
 
-/* Encodes chunk `first + i` to place i of `bound` bytes each. Returns false where memory is out. */
+/* Encodes chunk `first + i` to place i; each place has `bound` bytes. Returns false if memory is
+   out. */
 static bool encode_all(const struct run *run, const struct plan_chunks *plan,
                        const unsigned char *values, const struct encoded *encoded)
 {
@@ -372,7 +374,7 @@ static bool encode_all(const struct run *run, const struct plan_chunks *plan,
     return n_failed == 0;
 }
 
-/* Hands the chunks over, RUN_CHUNKS at once, without the gaps between them. */
+/* Hands the chunks over, RUN_CHUNKS at once, and closes the gaps between them. */
 static enum ts_status hand_all(struct run *run, int32_t node, const struct encoded *encoded,
                                bool last)
 {
@@ -393,7 +395,7 @@ static enum ts_status hand_all(struct run *run, int32_t node, const struct encod
     return status;
 }
 
-/* Hands slices [z, end) over as values, where there are any. */
+/* Hands slices [z, end) over as values, if there are any. */
 static enum ts_status hand_values(struct run *run, int32_t node, const struct ts_image *slices,
                                   int64_t z, int64_t end, bool last)
 {
@@ -402,8 +404,8 @@ static enum ts_status hand_values(struct run *run, int32_t node, const struct ts
     return z < end ? fleet_hand_slices(run, node, &some, last) : TS_OK;
 }
 
-/* Hands the slab of an output, which lies in host memory, over: another rank than 0 rounds it to
- * halves where the file holds such, and compresses its whole chunks before. */
+/* Hands over the slab of an output, which is in host memory. A rank other than 0 first rounds it to
+   halves, if the file holds halves, and compresses its whole chunks. */
 static enum ts_status fleet_hand_output(struct run *run, int32_t node,
                                         const struct ts_image *computed)
 {
@@ -444,11 +446,11 @@ static enum ts_status fleet_hand_output(struct run *run, int32_t node,
 
 /* ---- slabs leave ----------------------------------------------------------------------------- */
 
-/* The outputs of the slabs of several ranks go to rank 0 in rising z, round by round, and all ranks
- * take part together: nothing else is sent meanwhile, and a rank that has failed says so in place
- * of what it owes. */
+/* The outputs of the ranks' slabs go to rank 0 in rising z, round by round. All ranks take part
+   together, so nothing else is sent meanwhile, and a rank that has failed says so in place of what
+   it has to send. */
 
-/* Counts the outputs of which this pass writes slices. */
+/* Counts the outputs whose slices this pass writes. */
 static int count_written(const struct run *run, int32_t domain)
 {
     int n = 0;
@@ -457,8 +459,8 @@ static int count_written(const struct run *run, int32_t domain)
     return n;
 }
 
-/* Writes the slabs that the other ranks have computed in this round. They are taken in every
- * case. */
+/* Writes the slabs that the other ranks have computed in this round. Receives them even after a
+   failure. */
 static enum ts_status write_others(struct run *run, int32_t domain, int64_t round,
                                    enum ts_status status)
 {
@@ -478,9 +480,9 @@ static enum ts_status write_others(struct run *run, int32_t domain, int64_t roun
     return status;
 }
 
-/* The slabs of all ranks leave that were computed in the round of a slab number. Where the back end
- * has only enqueued its work this is an earlier round, so that the device has the later ones to
- * work on meanwhile. All ranks call it together, whatever their status is. */
+/* Writes the slabs that all ranks have computed in the round of this slab number. If the back end
+   only enqueues its work this is an earlier round, so that the device has later ones to work on.
+   All ranks call it together, whatever their status is. */
 static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_number,
                                 enum ts_status status)
 {
@@ -497,8 +499,8 @@ static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_nu
     return write_others(run, domain, round, status);
 }
 
-/* Returns how many rounds after its own a slab leaves. A device that is about to begin a slab needs
- * the memory of the one that it began PLAN_RING slabs before. */
+/* Returns after how many rounds a slab is written. A device that is about to begin a slab needs the
+   memory of the one that it began PLAN_RING slabs before. */
 static int64_t rounds_behind(const struct run *run)
 {
     return run->back_end->leave ? PLAN_RING * run->plan->n_devices - 1 : 0;
@@ -548,9 +550,9 @@ static enum ts_status fleet_unite_tables(struct run *run, enum ts_status status)
     return TS_OK;
 }
 
-/* Joins what the ranks know of the slices of a source. Each rank has noted what its own readings
- * lost, in slices that others read as well, so that the largest loss of all is noted in the place
- * of theirs. Refuses slices that have other pixels on another rank. */
+/* Gives all ranks what each knows of the slices of a source. Each rank has noted the largest loss
+   in what it read, so the largest of all is noted. Refuses slices whose pixels differ between
+   ranks. */
 static enum ts_status unite_facts(const struct source *source, const char *name,
                                   struct ts_diag *diag)
 {
@@ -589,7 +591,7 @@ static enum ts_status unite_facts(const struct source *source, const char *name,
     return status;
 }
 
-/* Gives all ranks the bits of an output. Those of a device go by way of host memory. */
+/* Gives all ranks the valid bits of an output. Bits on a device are copied to the host and back. */
 static enum ts_status unite_saved(struct run *run, int32_t node)
 {
     const size_t bytes = ts_plan_saved_bytes(run->plan, node);
@@ -609,7 +611,7 @@ static enum ts_status unite_saved(struct run *run, int32_t node)
     return status;
 }
 
-/* Gives all ranks the largest value that halves could not hold. */
+/* Gives all ranks the largest magnitude that halves could not hold. */
 static void unite_largest(struct run *run, int32_t node)
 {
     float *largest = &run->results[node].largest;
@@ -635,8 +637,8 @@ static enum ts_status fleet_unite_slices(struct run *run, enum ts_status status)
             source ? unite_facts(source, plan->nodes[i].label, run->diag) : TS_OK;
         status = status == TS_OK ? united : status;
     }
-    /* Only the ranks that have read a slice find that its pixels differ, and all of them unite the
-     * bits or none. */
+    /* Only ranks that have read a slice find that its pixels differ, so all agree before any of
+       them unites bits. */
     status = ts_ranks_agree(status);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++)
         if (ts_plan_saved_bytes(plan, i) > 0)

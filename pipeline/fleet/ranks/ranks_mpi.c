@@ -28,7 +28,7 @@ enum { TAG_READY, TAG_DATA };
 
 static struct ranks ranks = {.count = 1, .on_host = 1};
 static MPI_Comm host;   /* the ranks of this machine */
-static int failed = -1; /* rank whose failure ended the run */
+static int failed = -1; /* the rank whose failure ended the run */
 
 static bool is_launched(void)
 {
@@ -40,8 +40,8 @@ static bool is_launched(void)
     return found;
 }
 
-/* Counts the ranks of this machine, and the processors that any of them may use. A quota is taken
- * for that of all. */
+/* Counts the ranks of this machine and the processors that any of them may use. A CPU quota is
+   taken as that of all of them. */
 static void look_at_host(void)
 {
     _Alignas(cpu_set_t) unsigned char allowed[AVAILABLE_SET_BYTES];
@@ -60,8 +60,8 @@ enum ts_status ts_ranks_begin(struct ts_diag *diag)
     int provided;
     if (!is_launched())
         return TS_OK;
-    /* No process may look into this one's memory, so Open MPI must not have ranks copy from one
-     * another's. */
+    /* The sandbox lets no process read this one's memory, so Open MPI must not let ranks copy from
+       each other's. */
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
     setenv("OMPI_MCA_smsc", "^cma,xpmem,knem", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
@@ -107,8 +107,8 @@ int ts_ranks_end(int code)
         return code;
     MPI_Ibcast(&code, 1, MPI_INT, ts_ranks_speaker(), MPI_COMM_WORLD, &request);
     wait_for(&request);
-    /* A launcher may end the others when one rank ends with an error. So no rank ends before all
-     * know this exit code, which no signal of the launcher changes any more. */
+    /* A launcher may end the other ranks when one ends with an error. So no rank ends before all
+       know this exit code, and from here on a signal of the launcher does not change it. */
     signal(SIGTERM, SIG_IGN);
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     wait_for(&request);
@@ -120,8 +120,8 @@ int ts_ranks_end(int code)
 
 enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
 {
-    /* The first rank that failed has the least verdict. Whoever only pauses has a greater one: an
-     * error must be seen. */
+    /* The first rank that failed has the least number. A rank that only pauses has a greater one,
+       since an error must be shown. */
     const int64_t pause = status == TS_PAUSED ? INT64_C(1) << PAUSE_BIT : 0;
     const int64_t verdict =
         status == TS_OK ? INT64_MAX : pause | (int64_t)ranks.number << STATUS_BITS | status;
@@ -145,7 +145,7 @@ enum ts_status ts_ranks_agree(enum ts_status status)
     return ts_ranks_least(status, (int64_t[2]){0});
 }
 
-/* Sleeps until a message from this rank is there. */
+/* Sleeps until a message from this rank has come. */
 static void wait_for_message(int from, int tag)
 {
     struct timespec sleep = {.tv_nsec = SHORTEST_SLEEP_NS};
@@ -160,8 +160,8 @@ static int piece_of(size_t bytes, size_t at)
     return bytes - at < PIECE_BYTES ? (int)(bytes - at) : PIECE_BYTES;
 }
 
-/* The bytes go once the receiver has said that it is ready, so that both are awake while they
- * do. */
+/* The bytes are sent after the receiver has said that it is ready, so that both processes are awake
+   during the transfer. */
 void ts_ranks_send(int to, const void *data, size_t bytes)
 {
     wait_for_message(to, TAG_READY);

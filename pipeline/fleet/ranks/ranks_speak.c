@@ -31,9 +31,9 @@ void ts_ranks_name_speaker(struct ts_diag *diag)
 
 /* ---- alone ----------------------------------------------------------------------------------- */
 
-/* Returns how many processes a launcher has started beside one another, this one included. The
- * first variable that is set decides: a launcher inside a step of Slurm leaves that step's number
- * standing. */
+/* Returns how many processes a launcher has started together, this one included. The first variable
+   that is set decides, because a launcher inside a step of Slurm leaves the variables of that
+   step. */
 static int64_t count_launched(void)
 {
     static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
@@ -44,7 +44,8 @@ static int64_t count_launched(void)
         if (text && !ts_number_integer(text, &n))
             return n;
     }
-    /* PMIx states the number of this process and not how many there are: at least one more. */
+    /* PMIx states the number of this process but not how many there are: at least one more than
+       it. */
     const char *rank = getenv("PMIX_RANK");
     return rank && !ts_number_integer(rank, &n) && n > 0 ? n + 1 : 1;
 }
@@ -96,9 +97,9 @@ char **ts_ranks_environment_of_none(void)
 
 /* ---- the notes of rank 0 --------------------------------------------------------------------- */
 
-/* A record on its way. An empty text stands for none. */
+/* A record that is sent to another rank. An empty text means no text. */
 struct passed {
-    int severity; /* LAST: no record, and none follows */
+    int severity; /* LAST: there is no record, and none follows */
     struct ts_span span;
     char code[64], stage[256], message[4096], hint[4096];
 };
