@@ -142,7 +142,7 @@ enum ts_status ts_machine_load(const char *path, const char *kept_rates, struct 
     status = status == TS_OK ? rated : status;
     if (status == TS_OK)
         fill(&set, rates, machine);
-    machine->rates_file = NULL; /* its text goes with the tree */
+    machine->rates_file = NULL; /* the arena of the chain's tree frees this text */
     ts_arena_destroy(tree.arena);
     return status;
 }

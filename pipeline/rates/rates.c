@@ -41,7 +41,7 @@ const struct rate_name ts_rate_names[RATES] = {
     [RATE_CUDA_COMPRESS] = {"cuda_deflate", "deflate on the device", .device = true},
 };
 
-/* The line "model name" is x86's; other processors have the name of their architecture. */
+/* Only x86 has the line "model name"; other processors get the name of their architecture. */
 static void find_cpu(char *name, size_t size)
 {
     char line[256];
@@ -159,7 +159,7 @@ static bool read_text(const struct node *map, const char *key, char *text, size_
     return true;
 }
 
-/* Reads a finite number from `low` on. */
+/* Reads a finite number of at least `low`. */
 static bool read_number(const struct node *map, const char *key, double low, double *value)
 {
     const struct node *node = ts_tree_find(map, key);
@@ -234,12 +234,13 @@ static enum ts_status read_tree(struct tree *tree, const char *path, struct rate
                          "%s lacks a rate, or has one that no machine has", path);
 }
 
-/* Reads at most one byte more than a tree may have. */
+/* Reads the file; of one that is too long, one byte more than a tree may have. */
 static enum ts_status read_file(const char *path, char *text, size_t *length, struct ts_diag *diag)
 {
     struct stat status;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC |
-                                  O_NONBLOCK); /* a pipe without a writer must not stop the run */
+    const int fd =
+        open(path, O_RDONLY | O_CLOEXEC |
+                       O_NONBLOCK); /* opening a pipe without a writer must not block the run */
     FILE *file =
         fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
     const int error = fd < 0 ? errno : 0;
@@ -272,7 +273,7 @@ enum ts_status ts_rates_read(const char *path, struct rates *rates, struct ts_di
     return status;
 }
 
-/* Compares with this machine where rates were measured. */
+/* Checks that the rates were measured on this machine. */
 static enum ts_status compare(const char *path, const struct rates *rates, const struct rates *here,
                               struct ts_diag *diag)
 {

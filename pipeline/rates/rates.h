@@ -10,37 +10,38 @@
 
 #include "core/diag.h"
 
-/* The first are seconds, the others bytes a second; those of the processor are of one thread while
- * all work. */
+/* The first rates are seconds, the others bytes a second; those of the processor are for one thread
+   while all work. */
 enum rate {
-    RATE_START, /* seconds of a run of a tiny volume on the CPU: the process, the plan, the file */
-    RATE_OPEN,  /* seconds to scan the header of one more DICOM file */
-    RATE_CUDA_QUERY, /* seconds to ask the driver for its devices, which `auto` does in any case */
-    RATE_CUDA_START, /* seconds that the tiny run takes longer on the device, the query included */
-    RATE_READ,       /* from the page cache */
-    RATE_INFLATE,    /* values of compressed chunks, decoded */
-    RATE_DECODE,     /* pixels of compressed DICOM frames, decoded by workers */
-    RATE_DIGEST,     /* SHA-256 */
-    RATE_COMPRESS,   /* values, shuffled and deflated */
-    RATE_CHECKSUM,   /* values that are stored without compression */
-    RATE_PROVE,      /* encoded chunks, decoded and compared; bytes of values */
-    RATE_STORE,      /* written to the page cache and read back from it */
-    RATE_WRITE,      /* to the disk, fsync included; of the whole machine */
+    /* seconds of a run of a tiny volume on the CPU: the process, the plan and the file */
+    RATE_START,
+    RATE_OPEN,       /* seconds to scan the header of one more DICOM file */
+    RATE_CUDA_QUERY, /* seconds to ask the driver for its devices, which `auto` always does */
+    /* seconds that the tiny run takes longer on the device, including that query */
+    RATE_CUDA_START,
+    RATE_READ,     /* reading files that are in the page cache */
+    RATE_INFLATE,  /* decoding compressed chunks; bytes of values */
+    RATE_DECODE,   /* decoding compressed DICOM frames in workers; bytes of pixels */
+    RATE_DIGEST,   /* SHA-256 */
+    RATE_COMPRESS, /* shuffling and deflating; bytes of values */
+    RATE_CHECKSUM, /* storing values without compression */
+    RATE_PROVE,    /* decoding and comparing encoded chunks; bytes of values */
+    RATE_STORE,    /* writing to the page cache and reading back from it */
+    RATE_WRITE,    /* writing to the disk, fsync included; of the whole machine */
     RATE_UPLOAD,
     RATE_DOWNLOAD,
-    RATE_CUDA_COMPRESS, /* values, on the device */
+    RATE_CUDA_COMPRESS, /* compressing on the device; bytes of values */
     RATES
 };
 
-/* This is the speed of a stage with its default method: on the CPU with all threads, or on the
- * device. */
+/* The speed of a stage with its default method: on the CPU with all threads, or on the device. */
 struct stage_rate {
     char stage[32];
     bool cuda;
     bool samples;        /* the unit of work is a sample along a ray or a view; else a byte
                             (stages/engine/traits.h) */
-    double per_second;   /* units of work */
-    double call_seconds; /* of each call, whatever its size */
+    double per_second;   /* units of work per second */
+    double call_seconds; /* seconds of each call, whatever its size */
 };
 
 enum { RATES_MOST_STAGES = 256 };
@@ -48,7 +49,7 @@ enum { RATES_MOST_STAGES = 256 };
 struct rates {
     char version[32], cpu[128];
     char device[128]; /* name of the CUDA device; "": none was measured */
-    int threads;      /* processors that the process may use */
+    int threads;      /* number of processors that the process may use */
     double values[RATES];
     int n_stages;
     struct stage_rate stages[RATES_MOST_STAGES];
@@ -61,24 +62,25 @@ struct rate_name {
 };
 extern const struct rate_name ts_rate_names[RATES];
 
-/* Fills in version, processor and threads of this machine and program; no rate is known yet
- * (NAN). */
+/* Fills in the version of the program, and processor and threads of this machine; sets all rates to
+   NAN, unknown. */
 void ts_rates_here(struct rates *rates);
-/* Adds the rate of a stage. Returns false where there are too many. */
+/* Adds the rate of a stage. Returns false if there are too many. */
 bool ts_rates_add(struct rates *rates, const struct stage_rate *rate);
-/* Returns the rate of a stage on the CPU or on the device, or NULL where none is known. */
+/* Returns the rate of a stage on the CPU or on the device, or NULL if none is known. */
 const struct stage_rate *ts_rates_find(const struct rates *rates, const char *stage, bool cuda);
 
 /* Writes the rates as JSON. */
 void ts_rates_print(const struct rates *rates, FILE *stream);
-/* Replaces the file as a whole or not at all. TS_RUN_FAILED where it cannot be written. */
+/* Writes the file, and replaces an older one as a whole or not at all. Returns TS_RUN_FAILED if it
+   cannot be written. */
 enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct ts_diag *diag);
-/* Reads a file of rates of any machine. TS_RUN_FAILED (code rates-unreadable) where it cannot be
- * read or is damaged. */
+/* Reads a file of rates of any machine. TS_RUN_FAILED (code rates-unreadable) if it cannot be read
+ * or is damaged. */
 enum ts_status ts_rates_read(const char *path, struct rates *rates, struct ts_diag *diag);
-/* Reads a file of rates of this machine. TS_RUN_FAILED where it cannot be read or is damaged (code
- * rates-unreadable), and where it was measured by another version, on another processor or with
- * another number of threads than ts_rates_here() finds (code rates-foreign). */
+/* Reads a file of rates of this machine. TS_RUN_FAILED if it cannot be read or is damaged (code
+ * rates-unreadable), or if its version, processor or number of threads differ from those that
+ * ts_rates_here() finds (code rates-foreign). */
 enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag);
 
 #endif
