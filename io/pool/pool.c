@@ -25,17 +25,18 @@ struct pool {
     int threads, started;
     bool tried, open, ending; /* tried: the threads were started; open: a job takes threads */
     uint64_t job;             /* counts jobs */
-    int most, active; /* threads that this job takes, and those that are at it beside the caller */
+    /* the most threads that this job may take, and how many work on it besides the caller */
+    int most, active;
     int64_t n;
     pool_part *part;
     void *user;
-    atomic_int_least64_t next, failed; /* failed: the lowest part that failed, n without one */
+    atomic_int_least64_t next, failed; /* failed: the lowest part that failed, n if none has */
     atomic_bool stopped;
     enum ts_status status;   /* status of the part `failed`, */
     struct ts_diag *failure; /* and its records */
 };
 
-/* Keeps the records of a part where no lower one has failed. */
+/* Keeps the records of a part that failed, unless a lower part has failed. */
 static void note_failure(struct pool *pool, struct member *member, int64_t i, enum ts_status status)
 {
     pthread_mutex_lock(&pool->lock);
