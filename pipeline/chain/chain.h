@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A parsed chain has sources, stages with their parameters and places, and an output. No shape is
- * known yet.
+ * A parsed chain: its sources, its stages with their parameters and their places in the text, and
+ * its output. No shape is known yet.
  */
 #ifndef PIPELINE_CHAIN_CHAIN_H
 #define PIPELINE_CHAIN_CHAIN_H
@@ -14,7 +14,8 @@
 #include "stages/engine/stage.h"
 
 enum { CHAIN_MAX_STAGES = 256, CHAIN_MAX_SOURCES = 16 };
-/* The newest version of the chain's form. Defaults differ between versions, see struct param. */
+/* The newest version of the chain's form. Defaults may differ between versions (see struct
+   param). */
 enum { CHAIN_VERSION = 2 };
 
 struct chain_source {
@@ -22,7 +23,7 @@ struct chain_source {
     const struct source_format *format;
     struct param_set set;
     const struct chain_source
-        *like; /* the source whose path this one follows; NULL: it has a path of its own */
+        *like; /* the source whose path this one takes; NULL: it has a path of its own */
 };
 
 struct chain_stage {
@@ -31,26 +32,28 @@ struct chain_stage {
     const char *name; /* name: label, or NULL */
     struct ts_span name_span;
     /* The node whose image is this stage's input. Nodes [0, n_sources) are the sources (0 is
-     * `input`), node n_sources + i is stage i. It is the node before the stage, unless `input:`
-     * names another. References in the params have their node set too. */
+       `input`), node n_sources + i is stage i. It is the node before the stage, unless `input:`
+       names a different one. Each reference among the parameters holds its node, too. */
     int32_t input_node;
-    struct ts_span span; /* where the stage's name stands in the text */
+    struct ts_span span; /* where the stage's name is in the text */
 };
 
 enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED, CHAIN_SMALL };
 enum chain_dtype { CHAIN_OWN, CHAIN_F16 };
 
-/* This is an output of another format than HDF5. */
+/* An output in a format other than HDF5. */
 struct chain_sink {
     const struct sink_format *format;
-    const char *path; /* joined to the chain's folder */
+    const char *path; /* joined to the path of the chain's folder */
     struct ts_span span;
 };
 
 struct chain_output {
-    const char *path; /* of the HDF5 file, joined to the chain's folder; NULL: none given */
+    /* of the HDF5 file, joined to the path of the chain's folder; NULL: none given */
+    const char *path;
     struct ts_span span;
-    struct chain_sink sinks[SINK_FORMATS]; /* beside the HDF5 file or in its place */
+    /* outputs in addition to the HDF5 file, or in its place */
+    struct chain_sink sinks[SINK_FORMATS];
     int32_t n_sinks;
     int32_t compression; /* enum chain_compression */
     int32_t dtype;       /* enum chain_dtype */
@@ -68,18 +71,18 @@ struct ts_chain {
     int32_t n_stages;
     struct chain_sweep sweep;
     struct chain_output output;
-    /* These are stages of another chain, run for the tables of the last: images may go unused, and
-     * there is no output. */
+    /* This chain runs as a part of another one, for the tables of its last stage: images may be
+       unused, and there is no output. */
     bool part;
     struct arena *arena; /* owns every string, list and parameter struct above */
 };
 
-/* The table of the output's parameters beside its paths. */
+/* The table of the output's parameters other than its paths. */
 enum { CHAIN_OUTPUT_PARAMS = 4 };
 extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
-/* Returns the chain with every parameter written out, as YAML without any path, for the provenance;
- * free() it. NULL where memory is out. */
+/* Returns the chain with every parameter written out, as YAML without any path, for the record in
+   results. The caller frees it; NULL if memory is out. */
 char *ts_chain_canonical(const struct ts_chain *chain);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds sources, stages and output from the tree of a chain's text. Stages are named in a first
- * pass, which reports nothing, so that a name that stands too late is told apart from one that
- * stands nowhere.
+ * Builds sources, stages and output from the tree of a chain's text. A first pass, which reports
+ * nothing, names the stages, so that the second can tell a name that comes too late from one that
+ * does not exist.
  */
 #include "pipeline/chain/chain_build.h"
 
@@ -13,8 +13,8 @@
 
 /* ---- the output ------------------------------------------------------------------------------ */
 
-/* Builds the output of a chain from the tree of its text: the paths of its formats, of which each
- * must have a suffix of its own, and the parameters that stand beside them. */
+/* Builds the output of a chain from the tree of its text: the paths of its formats, each of which
+   must have a suffix of that format, and its other parameters. */
 
 struct output_builder {
     struct ts_chain *chain;
@@ -70,7 +70,8 @@ struct param_set ts_chain_output_set(struct ts_chain *chain)
                               .owner = "output"};
 }
 
-/* Returns the path of an output, joined to the chain's folder, or NULL (reported). */
+/* Returns the path of an output, joined to the path of the chain's folder; NULL if it is wrong
+   (reported). */
 static const char *output_path(const struct output_builder *builder, const struct node *entry,
                                const char *owner)
 {
@@ -85,8 +86,8 @@ static const char *output_path(const struct output_builder *builder, const struc
     return NULL;
 }
 
-/* Refuses a path whose suffix is that of another format, or is none where the format writes files
- * alone. */
+/* Refuses a path that has the suffix of a different format, or no suffix although the format writes
+   only files. */
 static bool check_suffix(const struct output_builder *builder, const struct node *entry,
                          const char *path, const struct sink_format *format)
 {
@@ -176,8 +177,8 @@ static void report(const struct builder *builder, const struct node *node, const
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Returns the node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was
- * refused have none. */
+/* Returns the node of a name (a source, or a stage's `name:`), or -1. A stage whose `name:` was
+   refused is not found. */
 static int32_t find_name(const struct ts_chain *chain, const char *name)
 {
     for (int32_t i = 0; i < chain->n_sources; i++)
@@ -189,8 +190,8 @@ static int32_t find_name(const struct ts_chain *chain, const char *name)
     return -1;
 }
 
-/* Returns the node that stage `stage` may refer to by the text at `span`, or -1 (reported as
- * `site`: ...). */
+/* Returns the node to which stage `stage` refers by the text at `span`, or -1 (reported as `site`:
+   ...). */
 static int32_t resolve_name(const struct ts_chain *chain, int32_t stage, const char *name,
                             struct ts_span span, const char *site, struct ts_diag *diag)
 {
@@ -238,8 +239,8 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
     return ok;
 }
 
-/* Returns true where the text is [A-Za-z][A-Za-z0-9_-]{0,63}, which can name a group of the output
- * file. */
+/* Returns true if the text is [A-Za-z][A-Za-z0-9_-]{0,63}, so that it can name a group of the
+   output file. */
 static bool is_name(const char *text)
 {
     const size_t length = strlen(text);
@@ -251,7 +252,7 @@ static bool is_name(const char *text)
     return true;
 }
 
-/* Returns a copy of a new name of a source or stage, or NULL where it cannot be one (reported). */
+/* Returns a copy of a new name of a source or stage; NULL if it is not allowed (reported). */
 static const char *new_name(struct builder *builder, const struct node *node, const char *owner)
 {
     const char *text = ts_load_text(builder->diag, node, owner, "a name");
@@ -322,7 +323,7 @@ static const struct source_format *find_format(const struct builder *builder,
     return found;
 }
 
-/* Appends a copy of an entry under this name; another one under the same name is reported. */
+/* Appends a copy of an entry under this name. Reports an error if the map has that name already. */
 static bool copy_entry(const struct builder *builder, struct node *map, const struct node *entry,
                        const char *name, const char *owner)
 {
@@ -345,9 +346,9 @@ static bool copy_entry(const struct builder *builder, struct node *map, const st
     return true;
 }
 
-/* Returns the key of the path in a map of a format's parameters: the format itself, or a word for a
- * path that is no parameter. A pattern with a folder, and a list of patterns, are paths of their
- * own. NULL: there is none. */
+/* Returns the key of the path in a map of a format's parameters: the name of the format, or a word
+   for a path that is no parameter. A pattern with a folder, and a list of patterns, are paths
+   themselves. NULL if there is none. */
 static const char *path_key(const struct node *inner, const struct source_format *format)
 {
     const char *const words[] = {format->name, "path", "folder", "file", "files"};
@@ -360,8 +361,8 @@ static const char *path_key(const struct node *inner, const struct source_format
     return pattern && (!pattern->text || strchr(pattern->text, '/')) ? "pattern" : NULL;
 }
 
-/* Gives a pattern of names, which has no folder, that of the chain; another input may still take
- * its place. */
+/* Joins a pattern of names that has no folder to the path of the chain's folder; -i may still
+   replace it. */
 static bool add_folder(const struct builder *builder, struct node *map, const struct node *pattern,
                        const char *format, const char *owner)
 {
@@ -370,8 +371,8 @@ static bool add_folder(const struct builder *builder, struct node *map, const st
     return copy_entry(builder, map, &folder, format, owner);
 }
 
-/* Makes {FORMAT: PATH, parameter: value} of {FORMAT: {path: PATH, parameter: value}}. Returns NULL
- * where memory is out or a parameter stands twice (reported), and any other map as it is. */
+/* Makes {FORMAT: PATH, parameter: value} of {FORMAT: {path: PATH, parameter: value}}, and returns
+   other maps as they are. Returns NULL if memory is out or a parameter occurs twice (reported). */
 static const struct node *unfold(const struct builder *builder, const struct node *map,
                                  const struct source_format *format, const char *owner)
 {
@@ -400,7 +401,7 @@ static const struct node *unfold(const struct builder *builder, const struct nod
     return !pattern || add_folder(builder, flat, pattern, format->name, owner) ? flat : NULL;
 }
 
-/* Finds the earlier source that `like:` names; NULL where it is none (reported). */
+/* Finds the earlier source that `like:` names; NULL if there is none (reported). */
 static const struct chain_source *find_like(const struct builder *builder, const struct node *node,
                                             const char *owner)
 {
@@ -436,7 +437,7 @@ static bool is_of_views(const char *name)
     return false;
 }
 
-/* Takes over what is given at the other source. */
+/* Takes over the values that are given for the other source. */
 static void take_over(const struct node *map, const struct param_set *other, struct param_set *set)
 {
     const struct node *frames = ts_tree_find(map, "frames");
@@ -453,8 +454,8 @@ static void take_over(const struct node *map, const struct param_set *other, str
     }
 }
 
-/* Builds a source from {like: NAME, parameter: value}: the other source's format and values, and
- * over them its own. */
+/* Builds a source from {like: NAME, parameter: value}: it has the other source's format and values,
+   except those that are given here. */
 static void build_like(struct builder *builder, const struct node *map, const struct node *like,
                        const char *owner, struct chain_source *source)
 {
@@ -534,8 +535,8 @@ static void build_sources(struct builder *builder, const struct node *input,
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Returns the one entry {name: parameters} of an item of the list, or the bare name itself. NULL
- * where it is neither (reported). */
+/* Returns the one entry {name: parameters} of an item of the list, or the bare name itself. NULL if
+ * it is neither (reported). */
 static const struct node *stage_entry(const struct builder *builder, const struct node *item)
 {
     if (item->kind == NODE_SCALAR && ts_load_text(builder->diag, item, NULL, "a stage"))
@@ -585,7 +586,7 @@ static const struct node *stage_label(const struct node *item)
     return entry && entry->kind == NODE_MAP ? ts_tree_find(entry, "name") : NULL;
 }
 
-/* The first pass gives stages the names that they can have. */
+/* The first pass gives stages those of their names that are allowed. */
 static void name_stage(struct builder *builder, const struct node *item, struct chain_stage *stage)
 {
     const struct node *label = stage_label(item);
@@ -599,7 +600,7 @@ static void name_stage(struct builder *builder, const struct node *item, struct 
         ts_diag_no_memory(builder->diag, strlen(label->text));
 }
 
-/* The last image is written in any case, so that a save at the end needs no name. */
+/* The last image is always written, so a save at the end needs no name. */
 static void check_stage_name(struct builder *builder, const struct node *item,
                              const struct chain_stage *stage)
 {
@@ -669,7 +670,7 @@ static void build_stages(struct builder *builder, const struct node *list)
         report(builder, list, "chain-limit", "stages", "a chain has at most 256 stages");
         return;
     }
-    /* A chain without stages writes its input as it is, as one with a save does. */
+    /* A chain without stages writes its input unchanged, like a chain of one save. */
     const struct node save = {.kind = NODE_SCALAR, .text = "save", .span = list->span};
     const struct node only_save = {.kind = NODE_LIST, .n = 1, .first = (struct node *)&save};
     if (list->n == 0)
@@ -679,7 +680,7 @@ static void build_stages(struct builder *builder, const struct node *list)
         ts_diag_no_memory(builder->diag, (size_t)list->n * sizeof *chain->stages);
         return;
     }
-    /* n_stages grows along, so that a name is looked for among those before it. */
+    /* n_stages grows as stages are added, so that a name is found only among earlier ones. */
     for (const struct node *item = list->first; item; item = item->next, chain->n_stages++)
         name_stage(builder, item, &chain->stages[chain->n_stages]);
     int32_t index = 0;

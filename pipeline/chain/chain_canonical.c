@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes a chain out: every parameter in the order of its table, names and inputs, but no path.
- * Equal chains give equal texts. The text is a chain again, whose inputs lie in folders of their
- * own names beside it, or are given by -i.
+ * Equal chains give equal texts. The text is itself a chain: its inputs are given by -i, or are in
+ * folders of their own names beside it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/chain/chain_build.h"
 
-/* Returns true where a parameter is left out: it plays no part beside the others, is derived by a
- * plan that was not made, or is optional and not given. */
+/* Returns true if a parameter is left out: its other parameters switch it off, a plan that was not
+   made would derive it, or it is optional and not given. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *param = &set->params[i];
@@ -39,7 +39,7 @@ static bool is_silent(const struct param_set *set, size_t i)
     return false;
 }
 
-/* Writes the value of parameter i of the set, or another one of it that lies at `at`. */
+/* Writes the value of parameter i of the set, or a different value of it that is at `at`. */
 static bool write_value(FILE *out, const struct param_set *set, size_t i, const void *at)
 {
     const int length =
@@ -69,8 +69,8 @@ static bool write_sweep(FILE *out, const struct param_set *set, const struct cha
     return ok;
 }
 
-/* Writes the entries of a map between braces. The owner's name stands in place of the path, which
- * the parameter called `path` holds. `sweep` is that of one of the parameters, or NULL. */
+/* Writes the entries of a map between braces, with the owner's name in place of the path, which is
+   in the parameter called `path`. `sweep` is the sweep of one of the parameters, or NULL. */
 static bool write_params(FILE *out, const struct param_set *set, const struct chain_sweep *sweep,
                          const char *path, bool first)
 {
@@ -98,7 +98,7 @@ static bool write_source(FILE *out, const struct chain_source *source)
     return ok;
 }
 
-/* Returns the name of a node. Only named nodes are ever inputs other than by default. */
+/* Returns the name of a node. A node that is an input other than by default always has one. */
 static const char *node_name(const struct ts_chain *chain, int32_t node)
 {
     return node < chain->n_sources ? chain->sources[node].name
@@ -125,7 +125,7 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
     return ok;
 }
 
-/* The output's paths are left out, and so is every parameter that has its default. */
+/* Leaves out the output's paths, and every parameter that has its default. */
 static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chain needs a stage: `save` changes nothing, and the chain is never run.
+ * A chain needs a stage; `save` changes nothing, and the chain is never run.
  */
 #include "pipeline/chain/chain_input.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A stage or an output behind the input would be passed over in silence. */
+/* Without this check, a stage or an output after the input would be silently ignored. */
 static enum ts_status check(const struct ts_chain *chain, const char *input, struct ts_diag *diag)
 {
     if (chain->n_sources == 1 && chain->n_stages == 1 && !chain->output.path &&

@@ -40,7 +40,7 @@ static enum ts_status parse(const char *text, size_t length, const char *name, c
     }
     *result = NULL;
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
-    /* A text past the limit is neither copied nor searched for lines. */
+    /* A text that is too long is neither copied nor searched for lines. */
     const size_t kept = length > TREE_MAX_BYTES ? 0 : length;
     ts_diag_set_source(diag, name, text, kept);
     struct ts_chain *chain = create_chain(name, text, kept, diag);
@@ -69,7 +69,7 @@ enum ts_status ts_chain_parse(const char *text, size_t length, const char *name,
     return parse(text, length, name ? name : "chain", folder, true, chain, diag);
 }
 
-/* A path that leads nowhere may be the name of a stage. */
+/* A path that leads nowhere may be meant as the name of a stage. */
 static void hint_for(const char *path, struct ts_diag *diag)
 {
     const char *names[CHAIN_MAX_STAGES];

@@ -14,7 +14,7 @@
 #include "pipeline/chain/formats.h"
 #include "pipeline/chain/oneline.h"
 
-/* Gives the sources that are like another one its path, which has changed. */
+/* Gives the new path of a source to the sources that are `like` it. */
 static void follow_paths(struct ts_chain *chain)
 {
     for (int32_t i = 0; i < chain->n_sources; i++) {
@@ -27,7 +27,7 @@ static void follow_paths(struct ts_chain *chain)
     }
 }
 
-/* Finds the format that reads the path: DICOM where nothing tells. */
+/* Returns the format that reads the path: DICOM if nothing says so. */
 static const struct source_format *format_of(const char *path)
 {
     const char *kind, *known = ts_file_kind(path, &kind);
@@ -95,9 +95,10 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
 struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
-    struct param_set *set, output; /* `set` may point to `output` */
-    const char *path;              /* for a source: the parameter of its paths */
-    int32_t stage;                 /* -1: a source */
+    /* `set` points to the parameters, in case of the output to `output` */
+    struct param_set *set, output;
+    const char *path; /* for a source: name of the parameter of its paths */
+    int32_t stage;    /* -1: a source */
 };
 
 static enum ts_status refuse(const struct assignment *at, size_t start, size_t length,
@@ -127,8 +128,8 @@ static enum ts_status split_assignment(struct assignment *at)
     return TS_OK;
 }
 
-/* Finds the source, stage or output that the assignment names: "input", "box", "box#2",
- * "output". */
+/* Finds the source, stage or output to which the assignment applies: "input", "box", "box#2",
+   "output". */
 static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
 {
     char name[128];
@@ -208,7 +209,7 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         return TS_BAD_CHAIN;
     struct chain_sweep sweep = chain->sweep;
     if (sweep.stage == at->stage && sweep.param == param)
-        sweep.n = 0; /* the assignment replaces it */
+        sweep.n = 0; /* the assignment replaces the sweep */
     const bool swept = sweep.n > 0;
     const struct load load = {.arena = chain->arena,
                               .diag = diag,
@@ -230,7 +231,7 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     if (!swept)
         sweep.stage = at->stage;
     chain->sweep = sweep;
-    /* The value stands in the assignment and has no place in the chain's text. */
+    /* The value is in the text of the assignment, so it has no place in that of the chain. */
     at->set->spans[param] = (struct ts_span){0};
     for (int32_t i = 0; i < chain->n_sources; i++)
         if (at->set == &chain->sources[i].set && !strcmp(key, at->path))

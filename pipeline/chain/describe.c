@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the pages of stages from their tables, as plain text and as Markdown. Nothing here knows a
- * stage by name, and no default, range or unit stands anywhere but in the tables, so that pages
- * cannot differ from what runs.
+ * Writes the pages of stages from their tables, as plain text and as Markdown. No stage is named
+ * here, and every default, range and unit comes from the tables, so that pages cannot differ from
+ * what runs.
  */
 #include "pipeline/chain/describe.h"
 
@@ -26,7 +26,7 @@ static const char *const kind_names[] = {
     [PARAM_REFERENCE] = "name of an earlier output",
 };
 
-/* Writes "0 to 1024", "at least 0" or "at most 1", or "" where any finite number will do. */
+/* Writes "0 to 1024", "at least 0" or "at most 1"; "" if every finite number is allowed. */
 static void format_range(const struct param *param, char *out, size_t size)
 {
     char low[48], high[48];
@@ -45,8 +45,8 @@ static void format_range(const struct param *param, char *out, size_t size)
         snprintf(out, size, "%s to %s", low, high);
 }
 
-/* Returns the parameter struct with every value at its default; free() it. NULL where memory is
- * out. */
+/* Returns the parameter struct with every value at its default; free() it. NULL if memory is out.
+ */
 static void *default_values(const struct stage *stage)
 {
     struct param_set set = {.params = stage->params,
@@ -76,7 +76,7 @@ static void format_default(const struct param *param, char *out, size_t size)
 
 /* ---- words for a stage ----------------------------------------------------------------------- */
 
-/* Prints the names of the bits that are set, with commas between them. */
+/* Prints the names of the bits that are set, separated by commas. */
 #define PRINT_BITS(first, last, bits, bit_of, name_of)                                             \
     do {                                                                                           \
         const char *separator = "";                                                                \
@@ -105,9 +105,9 @@ static void print_accepted(const struct stage *stage, FILE *stream)
     }
 }
 
-/* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a
- * small volume, or sinogram, with every parameter at its default. None where the stage cannot work
- * without values of the user. */
+/* Lists the tables that a stage leaves for a small volume or sinogram with every parameter at its
+   default (which tables it leaves may depend on both). Lists none if the stage cannot work without
+   values of the user. */
 static int example_tables(const struct stage *stage, struct stage_table tables[STAGE_TABLES])
 {
     static const struct {
@@ -157,8 +157,8 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
     return n;
 }
 
-/* Prints a line for each table that the stage leaves: `before` name `after` (axes) dtype:
- * sentence. */
+/* Prints a line for each table that the stage leaves: `before`, name, `after`, (axes) dtype:
+   sentence. */
 static void print_tables(const struct stage *stage, const char *title, const char *before,
                          const char *after, FILE *stream)
 {
@@ -207,7 +207,7 @@ static void print_cpu_only(const struct stage *stage, FILE *stream)
 
 /* ---- plain text ------------------------------------------------------------------------------ */
 
-/* Fills paragraphs to WIDTH; indented lines (code, formulas) stay as they are. */
+/* Fills paragraphs to WIDTH; indented lines (code, formulas) stay unchanged. */
 static void print_filled(const char *text, int indent, FILE *stream)
 {
     while (*text) {
@@ -270,7 +270,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
-/* Prints a cell of a Markdown table; a bar is escaped, since it would end the cell. */
+/* Prints a cell of a Markdown table. Escapes bars, since they would end the cell. */
 static void print_cell(const char *text, FILE *stream)
 {
     for (; *text; text++) {

@@ -9,7 +9,7 @@
 
 void ts_describe_stage(const struct stage *stage, FILE *stream); /* one page, plain text */
 void ts_describe_docs(const struct stage *stage,
-                      FILE *stream);   /* the same as Markdown: docs/stages/<name>.md */
-void ts_describe_schema(FILE *stream); /* JSON Schema (draft 2020-12) of a chain file */
+                      FILE *stream);   /* Print the same as Markdown: docs/stages/<name>.md. */
+void ts_describe_schema(FILE *stream); /* Prints the JSON Schema (draft 2020-12) of a chain file. */
 
 #endif

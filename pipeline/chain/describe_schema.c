@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens the schema of a type, which may go on: {"type": "integer", "minimum": ..., ...}. */
+/* Opens the schema of a type: {"type": "integer", "minimum": ..., ... More members may follow. */
 static void open_typed(struct json *json, const char *type)
 {
     ts_json_open(json, '{');
@@ -40,7 +40,8 @@ static void write_range(struct json *json, const struct param *param)
         ts_json_member_real(json, "maximum", param->max);
 }
 
-/* Writes the pattern of a name in any case, as load.c accepts it: "hann" is [Hh][Aa][Nn][Nn]. */
+/* Writes the pattern of a name in any case, since load.c ignores case: "hann" is
+   [Hh][Aa][Nn][Nn]. */
 static void put_name(FILE *stream, const char *name)
 {
     for (; *name; name++)
@@ -50,8 +51,8 @@ static void put_name(FILE *stream, const char *name)
             fprintf(stream, isdigit((unsigned char)*name) ? "%c" : "[%c]", *name);
 }
 
-/* Writes the names, each with its sentence, for completion, and the pattern of all that is
- * accepted. */
+/* Writes the names, each with its sentence, for completion in editors, and the pattern of all names
+   that are accepted. */
 static void write_choices(struct json *json, const struct choice *choices)
 {
     char *pattern = NULL;
@@ -115,14 +116,14 @@ static void write_default(struct json *json, const struct param *param)
 {
     if (param->required || param->optional || param->derived || param->kind > PARAM_TEXT)
         return;
-    /* An infinity is not of the schema's type "number". */
+    /* An infinity would not be of the schema's type "number". */
     if (param->kind == PARAM_REAL && isinf(param->init.r))
         return;
     ts_json_key(json, "default");
     ts_json_param(json, param, &param->init);
 }
 
-/* Writes what a value of the parameter can be. */
+/* Writes which values the parameter can have. */
 static void write_value(struct json *json, const struct param *param)
 {
     switch (param->kind) {
@@ -137,7 +138,7 @@ static void write_value(struct json *json, const struct param *param)
     case PARAM_BOOL:
         ts_json_member_text(json, "type", "boolean");
         break;
-    case PARAM_TEXT: /* `series: 2` is a text to us and a number to YAML */
+    case PARAM_TEXT: /* `series: 2` is a text for us and a number in YAML */
         write_texts(json, "type", "string", "number");
         break;
     case PARAM_TEXTS:
@@ -197,7 +198,7 @@ static void write_sweep(struct json *json)
     ts_json_close(json, '}');
 }
 
-/* Writes a parameter; one of a stage may be swept over, unless it is a reference. */
+/* Writes a parameter. A parameter of a stage may have a sweep, unless it is a reference. */
 static void write_param(struct json *json, const struct param *param, bool of_stage)
 {
     char description[1024], old[128];
@@ -229,8 +230,7 @@ static void write_param(struct json *json, const struct param *param, bool of_st
     ts_json_close(json, '}');
 }
 
-/* Writes the rest of an object schema whose "properties" are open: closes them, and lists the
- * required keys. */
+/* Ends an object schema whose "properties" are open: closes them, and lists the required keys. */
 static void close_properties(struct json *json, const struct param *params, size_t n_params)
 {
     ts_json_close(json, '}');
@@ -255,7 +255,7 @@ static void write_described_text(struct json *json, const char *key, const char 
     ts_json_close(json, '}');
 }
 
-/* Returns true where every parameter has a default, so that the stage's name alone is enough. */
+/* Returns true if every parameter has a default, so that the stage's name is enough. */
 static bool works_alone(const struct stage *stage)
 {
     for (size_t i = 0; i < stage->n_params; i++)
@@ -316,7 +316,7 @@ static void write_stages(struct json *json)
     ts_json_close(json, '}');
 }
 
-/* Writes what is referred to from several places. */
+/* Writes the definitions to which several places refer. */
 static void write_definitions(struct json *json)
 {
     ts_json_open_member(json, "$defs", '{');

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads maps of parameters: this finds the parameter of each key, loads its value, and reports
- * unknown keys and missing ones. A key that is nearly a name is reported once, with the name that
- * was likely meant.
+ * Loads maps of parameters: finds the parameter of each key, loads its value, and reports unknown
+ * and missing keys. A misspelled key is reported once, with the name that was likely meant.
  */
 #include "pipeline/chain/load.h"
 
@@ -110,7 +109,7 @@ static bool in_quotes(const struct load *load, const struct node *value,
 }
 
 /* Refuses a number with a unit that cannot be converted. The hint leaves the number out, which
- * would mean something else in the parameter's unit. */
+   would be wrong in the parameter's unit. */
 static bool refuse_unit(const struct load *load, const struct param_set *set, size_t i,
                         const char *text, const char *unit)
 {
@@ -148,8 +147,8 @@ static bool is_in_pixels(const struct param *param)
     return param->unit && (!strcmp(param->unit, "pixel") || !strcmp(param->unit, "detector"));
 }
 
-/* Makes values of the angles that were given with a unit of their own: they stay the same angles,
- * whichever of them and angle_unit is written first, and what is recorded repeats them. */
+/* Converts angles that were given with a unit of their own, so that they stay the same whether they
+   or angle_unit come first, and the recorded chain gives the same angles. */
 static void turn_angles(struct param_set *set)
 {
     size_t unit;
@@ -163,8 +162,8 @@ static void turn_angles(struct param_set *set)
                 radians ? set->own_values[i] * M_PI / 180 : set->own_values[i];
 }
 
-/* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes
- * pixels once the spacing is known. */
+/* Takes a number with a unit: converts it to the parameter's unit, or keeps it as a length that
+   becomes pixels once the spacing is known. */
 static bool take_unit(const struct load *load, const char *text, const char *number,
                       const char *unit, struct param_set *set, size_t i, int64_t *integer,
                       double *real)
@@ -198,8 +197,8 @@ static bool take_unit(const struct load *load, const char *text, const char *num
     return refuse_unit(load, set, i, text, unit);
 }
 
-/* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of
- * the value. */
+/* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS. The parameter's span becomes
+   that of the value. */
 static bool read_number(const struct load *load, const struct node *value, struct param_set *set,
                         size_t i, int64_t *integer, double *real)
 {
@@ -222,8 +221,8 @@ static bool read_number(const struct load *load, const struct node *value, struc
     return false;
 }
 
-/* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is
- * our spelling. */
+/* Names match in any case, since other tools write Ram-Lak and Hann; results record our
+   spelling. */
 static bool load_choice(const struct load *load, const struct node *value, struct param_set *set,
                         size_t i)
 {
@@ -277,8 +276,8 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     return false;
 }
 
-/* Returns true where the parameter holds a path: a source's own path, and every text whose name
- * ends in _file. */
+/* Returns true if the parameter holds a path: a source's path, or a text whose name ends in
+   _file. */
 static bool holds_path(const struct load *load, const char *name)
 {
     const size_t length = strlen(name);
@@ -286,8 +285,8 @@ static bool holds_path(const struct load *load, const char *name)
            (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
 }
 
-/* Returns the text of a value; one with commas of the one-line form is a text as well. NULL where
- * it is none (reported). */
+/* Returns the text of a value. A value of the one-line form with commas is a text as well. NULL if
+   it is no text (reported). */
 static const char *read_text(const struct load *load, const struct node *value,
                              const struct param_set *set, size_t i)
 {
@@ -363,7 +362,7 @@ static bool load_texts(const struct load *load, const struct node *value, struct
     return ok;
 }
 
-/* Reads and checks one row of numbers, each at its own place. */
+/* Reads and checks one row of numbers, each with its own place in the text. */
 static bool read_numbers(const struct load *load, const struct node *first, int64_t n,
                          struct param_set *set, size_t i, double *values)
 {
@@ -382,8 +381,8 @@ static bool read_numbers(const struct load *load, const struct node *first, int6
     return ok;
 }
 
-/* Returns true where every row of a list of lists is a list as long as the first. It is called
- * before memory for rows * columns numbers is allocated. */
+/* Returns true if all rows of a list of lists are lists of one length. It is called before memory
+   for rows * columns numbers is allocated. */
 static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set,
                           size_t i)
 {
@@ -435,8 +434,8 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
     return ok;
 }
 
-/* Checks a value against its range; a length is checked once it is a number of pixels, an angle in
- * degrees. */
+/* Checks a value against its range. A length is checked once it is a number of pixels, an angle
+   once it is in degrees. */
 static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
 {
     return ((set->own_units >> i & 1) && is_in_pixels(&set->params[i])) ||
@@ -470,14 +469,13 @@ static bool load_kind(const struct load *load, const struct node *value, struct 
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
-/* A sweep, {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2}, stands in place of a value. Each value
- * is loaded as if it stood there alone, so that it meets the same checks and messages. Steps become
- * decimal texts of 12 digits first: 0.1 + 2 * 0.1 is then 0.3, the number that a user would
- * write. */
+/* A sweep, {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2}, replaces a value. Each of its values
+   is loaded like a single value, so that checks and messages are the same. Steps first become
+   decimal texts of 12 digits: 0.1 + 2 * 0.1 is then 0.3, the number that a user would write. */
 
 enum { SWEEP_MAX = 256 };
 
-/* Why a map has no values to sweep over. */
+/* Why a map has no values for a sweep. */
 enum { NO_SWEEP, NO_STEP, WRONG_WAY };
 static const char *const no_values[] = {
     [NO_SWEEP] = "this is no value, and no list or range of values to sweep over",
@@ -502,9 +500,9 @@ static bool read_bound(const struct node *map, const char *key, double *value)
            !ts_number_real(node->text, value) && isfinite(*value);
 }
 
-/* Makes the nodes of from, from + step, ... up to `to`, which is met where it lies a rounding error
- * beyond. Returns how many there are, or more than SWEEP_MAX; where there are none, an index of
- * no_values with the other sign. */
+/* Makes nodes of the values from, from + step, ... up to `to`, which is reached in spite of
+   rounding errors. Returns how many there are, or more than SWEEP_MAX; if there are none, an index
+   of no_values with its sign changed. */
 static int64_t make_steps(const struct load *load, const struct node *map, struct node **items)
 {
     double from, to, step;
@@ -533,7 +531,7 @@ static int64_t make_steps(const struct load *load, const struct node *map, struc
     return n;
 }
 
-/* Finds the values of either form. Returns how many there are, 0 where it has none (reported). */
+/* Finds the values of either form. Returns how many there are; 0 if there are none (reported). */
 static int64_t find_items(const struct load *load, const struct node *map,
                           const struct param_set *set, size_t i, const struct node **items)
 {
@@ -549,7 +547,7 @@ static int64_t find_items(const struct load *load, const struct node *map,
     return n > 0 && n <= SWEEP_MAX && *items ? n : 0;
 }
 
-/* Returns true where a map has a key of a sweep: it is one, or was meant to be. */
+/* Returns true if a map has a key of a sweep, so that it is one or was meant to be one. */
 static bool is_sweep(const struct node *map)
 {
     static const char *const keys[] = {"sweep", "from", "to", "step"};
@@ -559,8 +557,8 @@ static bool is_sweep(const struct node *map)
     return is;
 }
 
-/* Loads the values of a map over which parameter i is swept into load->sweep, and the first into
- * the parameter. Returns false where one was refused (reported). */
+/* Loads a map that is a sweep of parameter i: its values into load->sweep, and the first of them
+   into the parameter. Returns false if one was refused (reported). */
 static bool load_sweep(const struct load *load, const struct node *map, struct param_set *set,
                        size_t i)
 {
@@ -654,11 +652,10 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* These are the stages, or the formats of an input, that have the parameter, and the one whose
- * parameters the set has. */
+/* The stages, or formats of an input, that have the parameter, and the owner of the set. */
 struct owners {
     const char *names[MOST_ELSEWHERE], *own;
-    size_t n; /* more than MOST_ELSEWHERE where there are too many */
+    size_t n; /* more than MOST_ELSEWHERE if there are too many */
 };
 
 static void note_owner(struct owners *owners, const struct param_set *set, const char *param,
@@ -713,7 +710,7 @@ const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct
 }
 
 /* Reports an unknown key. Returns the bit of the parameter that was likely meant, so that it is not
- * reported as missing as well. */
+   reported as missing too. */
 static uint32_t report_unknown(const struct load *load, const struct node *key,
                                const struct param_set *set)
 {
@@ -756,8 +753,8 @@ bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, ui
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
-    uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused
-                                   is not either */
+    /* a parameter was seen if its value was refused, or if a misspelled key was meant for it */
+    uint32_t seen = set->given;
     if (map->kind != NODE_MAP && !ts_tree_is_nothing(map)) {
         ts_load_expected(load->diag, map, set->owner, "a map of parameters");
         const size_t key = map->kind == NODE_SCALAR ? strcspn(map->text, "=") : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reader goes through the text once, character by character. Words become the nodes that the
- * same chain in YAML would give, with the places of the words for messages.
+ * Reads the text once, character by character. Its words become the nodes of the same chain in
+ * YAML, with the places of the words for messages.
  */
 #include "pipeline/chain/oneline.h"
 
@@ -15,17 +15,18 @@
 
 /* ---- words, quoted texts, lists and sweeps --------------------------------------------------- */
 
-/* Values are read character by character, as far as the first that cannot belong to them. Quotes
- * keep every character; brackets keep blanks, so that an item such as 7.38 ms needs no quotes. */
+/* Reads a value up to the first character that cannot belong to it. Quotes keep every character;
+   brackets keep blanks, so that an item such as 7.38 ms needs no quotes. */
 
 struct reader {
     struct tree *tree;
     size_t at;
-    bool to_end;       /* spaces and | are part of a value */
-    int depth;         /* of the brackets around the item that is read */
-    bool knows_last;   /* last_stage is known */
-    size_t last_stage; /* where the last segment begins that is no output; 0: none was behind the
-                          place of the search */
+    bool to_end;     /* spaces and | are part of a value */
+    int depth;       /* how many brackets are open around the item that is read */
+    bool knows_last; /* last_stage is known */
+    /* offset of the last segment that is no output; 0: there was none after the place where the
+       search began */
+    size_t last_stage;
 };
 
 static bool is_space(char c)
@@ -38,8 +39,8 @@ static bool is_of_name(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* Returns a place in the text. It is one line, so that no search for its start is needed, which
- * would be quadratic. */
+/* Returns a place in the text. The text is one line, so its lines need not be counted, which would
+   take quadratic time. */
 static struct ts_span span_of(size_t offset, size_t length)
 {
     return (struct ts_span){.line = 1, .column = (int32_t)(offset + 1), .length = (int32_t)length};
@@ -59,7 +60,7 @@ static bool at_end(const struct reader *reader)
     return reader->at >= reader->tree->length;
 }
 
-/* Returns the character at the reader's place, or zero at the end of the text. */
+/* Returns the next character, or zero at the end of the text. */
 static char peek(const struct reader *reader)
 {
     return at_end(reader) ? '\0' : reader->tree->text[reader->at];
@@ -80,8 +81,8 @@ static bool ends_item(const struct reader *reader, bool commas)
            ((!reader->to_end || reader->depth > 0) && is_space(c));
 }
 
-/* Reads a text between quotes, without them. Only between double ones does a backslash keep the
- * next character. */
+/* Reads a text between quotes and returns it without them. A backslash escapes the next character
+   only between double quotes. */
 static struct node *read_quoted(struct reader *reader)
 {
     const char *bytes = reader->tree->text, quote = peek(reader);
@@ -118,8 +119,9 @@ static bool is_number(const struct reader *reader, size_t start, size_t end)
     return !ts_number_real(word, &value);
 }
 
-/* Goes over the blank behind a word between brackets, where the item that began at `start` goes on
- * behind it, as `7.38 ms` does. It does not between two numbers, where a comma was forgotten. */
+/* Passes over the blank behind a word between brackets if the item that began at `start` goes on
+   behind it, as in `7.38 ms`. Between two numbers it does not go on: there a comma was
+   forgotten. */
 static bool goes_on(struct reader *reader, size_t start)
 {
     const char *text = reader->tree->text;
@@ -135,8 +137,8 @@ static bool goes_on(struct reader *reader, size_t start)
     return true;
 }
 
-/* Read a word or a quoted text, which ends at a comma too where `commas`; and a value, which may be
- * a list. NULL where it is refused (reported). */
+/* Read a word or a quoted text (which ends at a comma, too, if `commas`); and a value, which may be
+   a list. NULL if refused (reported). */
 static struct node *read_item(struct reader *reader, bool commas)
 {
     struct node *item;
@@ -193,8 +195,8 @@ static struct node *read_brackets(struct reader *reader)
     return list;
 }
 
-/* Returns true where {sweep or {from begins here: no other value begins so, and a text that does
- * stands in quotes. */
+/* Returns true if {sweep or {from begins here. No other value begins so; a text that does needs
+   quotes. */
 static bool is_sweep(const struct reader *reader)
 {
     const size_t left = reader->tree->length - reader->at;
@@ -203,8 +205,8 @@ static bool is_sweep(const struct reader *reader)
            !is_of_name(text[*(text + 1) == 's' ? 6 : 5]);
 }
 
-/* Goes over blanks, commas and a colon, which divide the words of a sweep, so that both its form on
- * one line and that of YAML are understood. */
+/* Passes over blanks, commas and a colon, which separate the words of a sweep, so that its YAML
+   form is understood as well. */
 static void skip_dividers(struct reader *reader)
 {
     while (is_space(peek(reader)) || peek(reader) == ',' || peek(reader) == ':')
@@ -222,8 +224,8 @@ static struct node *read_sweep_word(struct reader *reader)
                           false);
 }
 
-/* Enters the next key of a sweep with its value: all words up to the brace under `sweep`, one under
- * another key. */
+/* Adds the next key of a sweep with its value: all words up to the brace for `sweep`, one word for
+   other keys. */
 static bool read_sweep_entry(struct reader *reader, struct node *map)
 {
     struct node *key = read_sweep_word(reader), *value = NULL;
@@ -305,9 +307,9 @@ struct node *ts_oneline_value(struct tree *tree, size_t offset)
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-enum { CHAIN_NAMES = 128 }; /* more than there are stages, or formats */
+enum { CHAIN_NAMES = 128 }; /* more than the number of stages or formats */
 
-/* A word of a segment stands alone, or as key=value, which has key_length > 0. */
+/* A word of a segment: a single one, or key=value, which has key_length > 0. */
 struct word {
     size_t start, key_length;
     struct node *value;
@@ -324,9 +326,9 @@ bool ts_oneline_is(const char *text, size_t length)
         start++;
     for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
         ;
-    if (start < length && text[start] == '|') /* a chain without its first stage */
+    if (start < length && text[start] == '|') /* a chain without its input begins with a bar */
         return true;
-    /* A line of YAML starts with a key or one of its marks. */
+    /* A line of YAML begins with a key or a mark of YAML. */
     return end > start && text[end - 1] != ':' && !strchr("-{[]}#%&*!|>?@`'\",", text[start]);
 }
 
@@ -351,7 +353,7 @@ static struct node *text_node(struct reader *reader, struct ts_span span, const 
     return ts_tree_scalar(reader->tree, span, text, strlen(text), false);
 }
 
-/* Enters a value under a key that has no place of its own. */
+/* Adds a value under a key that is not in the text. */
 static bool enter(struct reader *reader, struct node *map, const char *key, struct ts_span span,
                   struct node *value)
 {
@@ -361,7 +363,7 @@ static bool enter(struct reader *reader, struct node *map, const char *key, stru
     return key_node != NULL;
 }
 
-/* Enters a word key=value. */
+/* Adds a word key=value. */
 static void enter_word(struct reader *reader, struct node *map, const struct word *word)
 {
     struct node *key = ts_tree_scalar(reader->tree, span_of(word->start, word->key_length),
@@ -370,8 +372,8 @@ static void enter_word(struct reader *reader, struct node *map, const struct wor
         ts_tree_enter(map, key, word->value);
 }
 
-/* Returns true where the word key=value is a parameter of the stage that the word before it names,
- * and not of the source: `dicom ./study box radius=2`. Reports the | that is missing. */
+/* Returns true if key=value is a parameter of the stage that the word before it names, and not of
+   the source: `dicom ./study box radius=2`. Reports that | is missing. */
 static bool lacks_bar(struct reader *reader, const char *format_name, const struct node *before,
                       const struct word *word)
 {
@@ -388,7 +390,7 @@ static bool lacks_bar(struct reader *reader, const char *format_name, const stru
     return true;
 }
 
-/* Adds a path, or those of a list between brackets, to the list of all paths of a segment. */
+/* Adds a path, or the paths of a list between brackets, to all paths of a segment. */
 static bool add_paths(struct reader *reader, struct node **paths, struct node *value)
 {
     if (!*paths)
@@ -407,8 +409,8 @@ static bool add_paths(struct reader *reader, struct node **paths, struct node *v
     return true;
 }
 
-/* Reads the words after the first of a source or output segment: the paths, and key=value. Paths go
- * under `name`. */
+/* Reads the words after the first of a source or output segment: paths, which go under `name`, and
+   key=value. */
 static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
 {
     struct node *paths = NULL;
@@ -437,14 +439,13 @@ static bool read_paths(struct reader *reader, struct node *map, const struct nod
             ts_tree_enter(map, key, brackets || paths->n > 1 ? paths : paths->first);
         return !reader->tree->stopped;
     }
-    /* A bare name gets an empty value, so that the loader reports what is missing. */
+    /* A bare name gets an empty value; the loader then reports what is missing. */
     return ts_tree_find(map, name->text) ||
            enter(reader, map, name->text, name->span, text_node(reader, name->span, ""));
 }
 
-/* Returns true where a word is a key whose = stands behind a space: `radius = 1`, `radius =1`.
- * Reports it, and reads on behind the =, so that the parameter does not seem to be missing as
- * well. */
+/* Returns true if a blank is before the = of a key: `radius = 1`, `radius =1`. Reports it, and
+   reads on behind the =, so that the parameter is not reported as missing as well. */
 static bool read_spaced(struct reader *reader, struct word *word)
 {
     const char *text = reader->tree->text;
@@ -466,8 +467,8 @@ static bool read_spaced(struct reader *reader, struct word *word)
     return true;
 }
 
-/* Adds the way out to the error about a word that is no parameter: a colon in place of =, an option
- * of the command in the quotes of the chain, or a value alone. */
+/* Adds a hint to the error about a word that is no parameter: it has a colon in place of =, is an
+   option of the command inside the quotes of the chain, or a value without a key. */
 static void hint_at_word(struct reader *reader, const char *owner, const struct node *word)
 {
     const size_t length = strlen(word->text);
@@ -502,7 +503,7 @@ static bool read_parameters(struct reader *reader, const char *owner, struct nod
 }
 
 /* Reads `input NAME FORMAT PATH key=value`, or `input NAME like=OTHER key=value`, into the map of
- * the further inputs. */
+   further inputs. */
 static bool read_further_input(struct reader *reader, const struct node *keyword, struct node *map)
 {
     struct node *root = reader->tree->root;
@@ -537,8 +538,7 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
     return !reader->tree->stopped;
 }
 
-/* Reads the name at the start of a segment; NULL where it is missing, or where something stands
- * against it (reported). */
+/* Reads the name at the start of a segment; NULL if it is missing or is not a name (reported). */
 static struct node *read_name(struct reader *reader)
 {
     char name[64];
@@ -572,8 +572,8 @@ static bool is_output(const char *text, size_t length)
     return strlen(name) == length && (!strcmp(name, "hdf5") || ts_sink_find(name));
 }
 
-/* Returns true where every segment behind this one is an output, too. The text is searched once: a
- * long one may have as many outputs as words. */
+/* Returns true if all segments behind this one are outputs, too. The text is searched only once,
+   because a long one may have as many outputs as words. */
 static bool only_outputs_follow(struct reader *reader)
 {
     const char *text = reader->tree->text;
@@ -599,8 +599,8 @@ static bool only_outputs_follow(struct reader *reader)
     return reader->last_stage <= reader->at;
 }
 
-/* Reads the paths and parameters of an output into the map of all outputs, which the first of them
- * makes. */
+/* Reads the paths and parameters of an output into the map of all outputs, which the first output
+   creates. */
 static bool read_output(struct reader *reader, const struct node *name, struct node *map)
 {
     struct node *root = reader->tree->root;
@@ -610,8 +610,8 @@ static bool read_output(struct reader *reader, const struct node *name, struct n
                : read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
 }
 
-/* Returns true where the first segment, of a name that is no stage's, is a source. A source has a
- * path; a word that is nearest to a stage's name is a stage that was misspelled. */
+/* Returns true if the first segment, whose name is no stage's, is a source: it has a path, and its
+   name is not nearest to that of a stage, which would be a misspelled stage. */
 static bool is_source(const struct reader *reader, const char *name)
 {
     const char *names[2 * CHAIN_NAMES];
@@ -623,7 +623,7 @@ static bool is_source(const struct reader *reader, const char *name)
     const char *nearest = ts_nearest_name(name, names, n);
     if (ts_source_format_find(name) || (nearest && ts_source_format_find(nearest)))
         return true;
-    /* key=value right after the name: no path, and so a stage. */
+    /* key=value right after the name: there is no path, so it is a stage. */
     const char *text = reader->tree->text;
     size_t start = reader->at, end;
     while (start < reader->tree->length && is_space(text[start]))

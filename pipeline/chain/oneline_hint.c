@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hints are written as YAML: `center: {center: 12}`, `range: [0, 1]`, `method: stack`. Where the
- * chain stands on one line, this writes them as that line does: `center center=12`, `range=0,1`,
- * `method=stack`. A hint is prose with such pieces in it, so that only what is known is rewritten:
- * the name of a stage before a map, and the name of a parameter before a list, a number, a text in
- * quotes, true or false, or one of its own choices.
+ * Hints contain pieces of YAML: `center: {center: 12}`, `range: [0, 1]`, `method: stack`. If the
+ * chain is on one line, these are rewritten in that form: `center center=12`, `range=0,1`,
+ * `method=stack`. The rest of a hint is prose, so only known pieces are rewritten: the name of a
+ * stage before a map, and the name of a parameter before a list, a number, a text in quotes, true
+ * or false, or one of its own choices.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static bool is_word_character(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.' || c == '+';
 }
 
-/* Returns true where a parameter of this name can have a value of this word. */
+/* Returns true if a parameter of this name can have this word as a value. */
 static bool takes(const struct param *params, size_t n_params, const char *name, const char *word)
 {
     size_t i;
@@ -31,7 +31,7 @@ static bool takes(const struct param *params, size_t n_params, const char *name,
     for (const struct choice *choice = param->choices; choice && choice->name; choice++)
         if (!strcmp(choice->name, word))
             return true;
-    /* A number, or the capital letter of one that the reader puts in. */
+    /* A number, or the capital letter for which the reader puts one in. */
     return param->kind != PARAM_CHOICE &&
            (isdigit((unsigned char)*word) || isupper((unsigned char)*word) ||
             !strcmp(word, ".inf") || (strchr("-.", *word) && isdigit((unsigned char)word[1])));
@@ -48,13 +48,14 @@ static bool any_takes(const char *name, const char *word)
     return false;
 }
 
-/* Returns what stands between a name and its value: the path of a format follows a space. */
+/* Returns the character between a name and its value: a space before the path of a format, else
+   =. */
 static char between(const char *name)
 {
     return ts_source_format_find(name) ? ' ' : '=';
 }
 
-/* Returns the length of a text in double quotes with them. */
+/* Returns the length of a text in double quotes, including these. */
 static size_t quoted(const char *text)
 {
     size_t i = 1;
@@ -63,7 +64,7 @@ static size_t quoted(const char *text)
     return text[i] ? i + 1 : i;
 }
 
-/* Returns the length of a map or list with its brackets, or 0 where it is not closed. */
+/* Returns the length of a map or list including its brackets; 0 if it is not closed. */
 static size_t bracketed(const char *text)
 {
     int depth = 0;
@@ -75,8 +76,8 @@ static size_t bracketed(const char *text)
     return 0;
 }
 
-/* Writes a list without spaces. Brackets around plain numbers go as well, since commas alone make a
- * list. */
+/* Writes a list without spaces. Omits brackets around plain numbers, since commas are enough for a
+   list. */
 static void write_list(FILE *out, const char *text, size_t length)
 {
     const bool nested = length > 1 && text[1] == '[';
@@ -85,13 +86,13 @@ static void write_list(FILE *out, const char *text, size_t length)
             fputc(text[i], out);
 }
 
-/* Writes the entries of a map as key=value; the value of `path` stands alone, without its key. */
+/* Writes the entries of a map as key=value, but the value of `path` without its key. */
 static void write_map(FILE *out, const char *text, size_t length, bool bare)
 {
     const char *at = text + 1, *end = text + length - 1;
     while (at < end) {
         const size_t key = strcspn(at, ":");
-        if (at + key + 1 >= end) { /* {...}: whatever the reader puts in */
+        if (at + key + 1 >= end) { /* {...}: the reader fills it in */
             fprintf(out, " %.*s", (int)(end - at), at);
             return;
         }
@@ -109,8 +110,8 @@ static void write_map(FILE *out, const char *text, size_t length, bool bare)
     }
 }
 
-/* Writes what stands at `text`, a name with ": " after it, in the form of one line. Returns the
- * length that was read; 0 where it is prose. */
+/* Writes the piece at `text`, a name with ": " after it, in the one-line form. Returns the length
+   that was read; 0 if it is prose. */
 static size_t write_piece(FILE *out, const char *text, size_t name_length)
 {
     char name[64], word[64];
@@ -138,7 +139,7 @@ static size_t write_piece(FILE *out, const char *text, size_t name_length)
         return name_length + 2 + length;
     }
     size_t length = 0;
-    if (*value == '/' && any_takes(name, "X")) { /* a path, up to the mark that ends the piece */
+    if (*value == '/' && any_takes(name, "X")) { /* a path ends at the mark that ends the piece */
         length = strcspn(value, "`");
         const char *quote = memchr(value, ' ', length) ? "\"" : "";
         fprintf(out, "%s%c%s%.*s%s", name, between(name), quote, (int)length, value, quote);

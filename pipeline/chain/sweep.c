@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The values of a sweep as fields of their parameter, as numbers, and as texts.
+ * Gives the values of a sweep as fields of their parameter, as numbers, and as texts.
  */
 #include "pipeline/chain/sweep.h"
 

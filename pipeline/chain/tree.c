@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes live in one arena and are counted, so that a hostile text ends at a limit instead of using
- * all memory.
+ * Nodes are in one arena and are counted, so that a hostile text ends at a limit before it uses up
+ * memory.
  */
 #include "pipeline/chain/tree.h"
 
@@ -88,8 +88,8 @@ const struct node *ts_tree_find(const struct node *map, const char *key)
     return NULL;
 }
 
-/* Returns NULL where the key may stand in the map, else the code of the error, with its text in
- * `message`. */
+/* Returns NULL if the map may have the key, else the code of the error, with its text in
+   `message`. */
 static const char *key_problem(const struct node *map, const struct node *key, char *message,
                                size_t size)
 {
@@ -180,7 +180,7 @@ const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES])
     const bool cut = length > KEPT;
     if (cut) {
         length = KEPT;
-        /* Not in the middle of a character. */
+        /* Cuts before a character, not within it. */
         while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80)
             length--;
     }

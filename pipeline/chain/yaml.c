@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libyaml's events, never its documents: loading a document is quadratic in depth, and limits must
- * hold while reading. Source: YAML 1.1 as libyaml reads it.
+ * Reads libyaml's events, not its documents: loading a document takes time quadratic in its depth,
+ * and limits must be checked while reading. Source: YAML 1.1 as libyaml reads it.
  */
 #include "pipeline/chain/yaml.h"
 
@@ -10,8 +10,8 @@
 
 struct frame {
     struct node *node;
-    struct node *key; /* for a map: the key that waits for its value */
-    bool keep;        /* the value of a refused key is read and dropped */
+    struct node *key; /* of a map: the key whose value is read next */
+    bool keep;        /* false: the value of a refused key, which is read and dropped */
 };
 
 struct reader {
@@ -20,13 +20,13 @@ struct reader {
     struct frame stack[TREE_MAX_DEPTH];
     int depth;
     bool done; /* the document has ended */
-    /* libyaml's marks count characters; the cursor knows the byte of one and moves to the next. */
+    /* libyaml's marks count characters; this cursor finds the byte of one by moving to it. */
     size_t index, byte, line_start;
     int32_t line;
 };
 
-/* Moves the cursor to the character `index`. Marks come in nearly rising order, so that all moves
- * together are about as long as the text. */
+/* Moves the cursor to character `index`. Marks come in nearly rising order, so all moves together
+   take about as long as one pass over the text. */
 static void seek(struct reader *reader, size_t index)
 {
     const char *text = reader->tree->text;
@@ -47,7 +47,8 @@ static void seek(struct reader *reader, size_t index)
             reader->byte--;
         reader->line -= text[reader->byte] == '\n';
     }
-    /* Once for all lines that were passed: AddressSanitizer looks at all that memrchr may read. */
+    /* Done once for all lines passed, since AddressSanitizer checks all bytes that memrchr may
+       read. */
     if (reader->line != line) {
         const char *newline = memrchr(text, '\n', reader->byte);
         reader->line_start = newline ? (size_t)(newline + 1 - text) : 0;
@@ -77,7 +78,7 @@ static void refuse(struct reader *reader, struct ts_span span, const char *code,
                   "%s", message);
 }
 
-/* Puts a node where it belongs: the root, a list's item, a map's key, or a map's value. */
+/* Adds a node where it belongs: as the root, a list's item, a map's key, or a map's value. */
 static void place(struct reader *reader, struct node *node)
 {
     if (reader->depth == 0) {
@@ -135,8 +136,8 @@ static void begin_collection(struct reader *reader, const yaml_event_t *event, e
 static void end_collection(struct reader *reader, const yaml_event_t *event)
 {
     struct node *node = reader->stack[--reader->depth].node;
-    /* A collection in brackets ends here; one of indented lines ended before, and its first line is
-     * shown. */
+    /* A collection in brackets ends here. One of indented lines ended earlier, so messages show its
+       first line. */
     seek(reader, event->end_mark.index);
     const int32_t end = (int32_t)(reader->byte - reader->line_start + 1);
     if (reader->line == node->span.line && event->end_mark.index > event->start_mark.index)
@@ -147,7 +148,7 @@ static void take_scalar(struct reader *reader, const yaml_event_t *event)
 {
     const bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     const struct ts_span span = span_of(reader, event->start_mark, event->end_mark);
-    /* libyaml drops the tag "!" of a scalar; nothing else can start with it. */
+    /* libyaml drops a scalar's tag "!", with which nothing else can begin. */
     const bool dropped_tag =
         reader->byte < reader->tree->length && reader->tree->text[reader->byte] == '!';
     refuse_properties(reader, event, event->data.scalar.anchor,
@@ -211,7 +212,7 @@ static void report_syntax(struct reader *reader)
         ts_diag_no_memory(reader->tree->diag, reader->tree->length);
         return;
     }
-    /* libyaml's reader of characters knows the byte, its other parts know a mark. */
+    /* libyaml's reader of characters states the byte, its other parts a mark. */
     const yaml_mark_t mark = parser->problem_mark;
     const struct ts_span span = parser->error == YAML_READER_ERROR
                                     ? ts_tree_span(reader->tree, parser->problem_offset, 1)
@@ -240,8 +241,8 @@ static void report_syntax(struct reader *reader)
                      "more spaces; a text with marks in it stands in quotes");
 }
 
-/* Refuses directives. libyaml keeps them in a list that it searches for each new one, which is
- * quadratic, and a chain has no use for them. */
+/* Refuses directives: a chain has no use for them, and libyaml searches a list of all earlier ones
+   for each new one, which takes quadratic time. */
 static bool check_directives(struct tree *tree)
 {
     for (const char *at = tree->text, *end = tree->text + tree->length; at && at < end;) {

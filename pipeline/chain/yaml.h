@@ -9,8 +9,8 @@
 
 #include "pipeline/chain/tree.h"
 
-/* Reads tree->text into tree->root. False where the text could not be read to its end; refusals
- * along the way are in tree->diag alone. */
+/* Reads tree->text into tree->root. Returns false if the text could not be read to its end. Errors
+   in a text that was read to its end are only in tree->diag. */
 bool ts_yaml_read(struct tree *tree);
 
 #endif
