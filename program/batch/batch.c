@@ -3,10 +3,10 @@
  * Plans the studies of a batch, recognizes results that are there already, and runs what is left.
  *
  * One loop starts processes, waits for them, and looks for signals, many times a second: none of
- * the three ends the waiting for the others. What a process says is kept in a file without a name
- * and printed when it has ended, so that the messages of several do not mix. The lock of an output
- * is taken before its process starts; an output that has appeared in the meantime is another
- * batch's, and is verified.
+ * the three may keep the loop waiting. What a process says is kept in a file without a name and
+ * printed when it has ended, so that the messages of several do not mix. The lock of an output is
+ * taken before its process starts; an output that has appeared in the meantime is another batch's,
+ * and is verified.
  */
 #include "program/batch/batch.h"
 
@@ -36,8 +36,8 @@
 /* ---- locks of outputs ------------------------------------------------------------------------ */
 
 /* Whoever unlocks removes the file first. A process that had opened it before then locks a file
- * without a name, which excludes nobody: that is found by the number of its links, and it tries
- * again. */
+   without a name, which excludes nobody. It notices that from the number of links, and tries
+   again. */
 
 enum { OUTPUT_LOCK_BUSY = -1 };
 
@@ -46,9 +46,9 @@ static void lock_path(char path[PATH_MAX], const char *folder, const char *name)
     snprintf(path, PATH_MAX, "%s/.%s.lock", folder, name);
 }
 
-/* Tries to lock the output `name` in the folder, without waiting. *lock is the descriptor, or
- * OUTPUT_LOCK_BUSY where another process has it. Returns TS_RUN_FAILED (batch-lock) where the
- * folder takes no locks. */
+/* Tries to lock the output `name` in the folder, without waiting. *lock becomes the descriptor, or
+   OUTPUT_LOCK_BUSY if another process has the lock. Returns TS_RUN_FAILED (batch-lock) if locks do
+   not work in the folder. */
 static enum ts_status lock_output(const char *folder, const char *name, int *lock,
                                   struct ts_diag *diag)
 {
@@ -87,9 +87,9 @@ static void unlock_output(const char *folder, const char *name, int lock)
 
 /* ---- the plans of studies -------------------------------------------------------------------- */
 
-/* Studies are planned one after the other in this process, as `check` does it: headers are read,
- * pixels only of a result that is to be recognized. Each study has a list of messages of its own,
- * so that none crowds out another's. */
+/* Studies are planned one after the other in this process, as `check` does: it reads headers, and
+   pixels only of a result that is to be verified. Each study has its own list of messages, so that
+   one study cannot fill the list of another. */
 
 void ts_batch_take_shard(struct batch *batch)
 {
@@ -100,8 +100,8 @@ void ts_batch_take_shard(struct batch *batch)
     batch->studies.n = n;
 }
 
-/* Divides among the jobs what the first plan would take, and the first one on a device of the
- * device's memory. Returns true where the plan has less now than it was made with. */
+/* Divides what the first plan would take among the jobs: memory and threads, and on a device its
+   memory. Returns true if the plan now has less than it was made with. */
 static bool share(struct batch *batch, const struct ts_plan *plan)
 {
     struct ts_options *options = &batch->options;
@@ -130,7 +130,7 @@ static enum ts_status create_plan(struct batch *batch, const struct ts_chain *ch
 }
 
 /* Plans one study. The caller holds the study's lock if other batches may write the same output. If
- * the output exists it is verified, and the state becomes STUDY_FOUND. */
+   the output exists, it is verified, and the state becomes STUDY_FOUND. */
 static enum ts_status examine(struct batch *batch, struct batch_study *study, struct ts_diag *diag)
 {
     struct stat found;
@@ -151,8 +151,8 @@ static enum ts_status examine(struct batch *batch, struct batch_study *study, st
     return status;
 }
 
-/* Records why a study was refused or failed, prints it, and destroys the diag. NULL: there was no
- * memory for one. */
+/* Records why a study was refused or failed, prints it, and destroys the diag, which is NULL if
+   memory was out. */
 static void refuse_take(struct batch *batch, struct batch_study *study, enum study_state state,
                         enum ts_status status, struct ts_diag *diag)
 {
@@ -191,7 +191,7 @@ bool ts_batch_plan(struct batch *batch)
         const enum ts_status status =
             diag ? plan_study(batch, &batch->studies.items[i], diag) : TS_RUN_FAILED;
         if (status == TS_OK) {
-            ts_diag_destroy(diag); /* its warnings come again from the run */
+            ts_diag_destroy(diag); /* the run gives the same warnings again */
             continue;
         }
         refuse_take(batch, &batch->studies.items[i], STUDY_REFUSED, status, diag);
@@ -203,16 +203,16 @@ bool ts_batch_plan(struct batch *batch)
 /* ---- the runs of studies --------------------------------------------------------------------- */
 
 enum {
-    STEP_MS = 20,      /* between two looks at what has ended */
-    PATIENCE_S = 10,   /* for the runs to end after a signal, which takes them two seconds */
-    SAID_BYTES = 65536 /* of messages of a process that are kept */
+    STEP_MS = 20,      /* milliseconds between two looks for processes that have ended */
+    PATIENCE_S = 10,   /* seconds for the runs to end after a signal; they take two */
+    SAID_BYTES = 65536 /* most bytes of a process's messages that are kept */
 };
 
 struct runs {
     struct batch *batch;
     char program[PATH_MAX];
     int running;
-    size_t ended; /* studies that are no longer planned or running */
+    size_t ended; /* number of studies that are no longer planned or running */
     bool failed, told;
 };
 
@@ -235,8 +235,7 @@ static void print_state(const struct runs *runs, const struct batch_study *study
     fflush(stdout);
 }
 
-/* Returns the length of a message without the code behind it, which a line ends with: "
- * [output-exists]". */
+/* Returns the length of a message without the code at the end of its line: " [output-exists]". */
 static size_t message_length(const char *message)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
@@ -246,9 +245,9 @@ static size_t message_length(const char *message)
     return found ? (size_t)(code - 1 - message) : strlen(message);
 }
 
-/* Counts the warnings among the lines of a process and finds its first error. A record's line
- * begins with a place, or the program's name, and the severity; the lines that belong to it begin
- * with blanks. */
+/* Counts the warnings in the output of a process and finds its first error. A line that begins a
+   record has a place, or the program's name, and the severity; further lines of a record begin with
+   blanks. */
 static void take_messages(struct runs *runs, struct batch_study *study, char *said)
 {
     static const char error[] = ": error: ";
@@ -290,7 +289,7 @@ static void fail(struct runs *runs, struct batch_study *study, enum ts_status st
     end_study(runs, study);
 }
 
-/* The result is read back, as anybody who is given it would. */
+/* Reads the result back, as anybody who is given it would. */
 static enum ts_status verify(struct batch_study *study, struct ts_diag *diag)
 {
     struct hdf5_proof proof;
@@ -339,7 +338,8 @@ static void reap_all(struct runs *runs)
 
 /* ---- the start of a study -------------------------------------------------------------------- */
 
-/* Starts `tomostage run` with the study's part of everything. Returns 0 or an errno. */
+/* Starts `tomostage run` for a study, with its share of threads and memory. Returns 0 or an
+   errno. */
 static int start_process(struct runs *runs, struct batch_study *study)
 {
     const struct batch *batch = runs->batch;
@@ -446,8 +446,8 @@ static void start_all(struct runs *runs)
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
-/* Passes the signal on to all runs, once. A terminal sends it to them too, which changes
- * nothing. */
+/* Passes the signal on to all runs, once. A terminal sends it to them as well, which does no
+   harm. */
 static void stop_all(struct runs *runs)
 {
     const struct batch *batch = runs->batch;
@@ -470,7 +470,8 @@ void ts_batch_run(struct batch *batch)
         runs.ended++;
         print_state(&runs, &batch->studies.items[i]);
     }
-    if (!ts_process_find(runs.program)) /* starting this one then fails, and says why */
+    /* if it is not found, starting it fails later and says why */
+    if (!ts_process_find(runs.program))
         snprintf(runs.program, sizeof runs.program, "/proc/self/exe");
     for (;;) {
         reap_all(&runs);
@@ -487,8 +488,7 @@ void ts_batch_run(struct batch *batch)
 
 /* ---- events as JSON -------------------------------------------------------------------------- */
 
-/* This prints what happens in a batch as JSON, one event a line. A study is printed when it starts,
- * and again when it has ended. */
+/* Events are printed as JSON, one a line: when a study starts, and when it has ended. */
 
 static void open_event(struct json *json, const char *name)
 {
@@ -550,8 +550,8 @@ void ts_batch_print_finished(const struct batch *batch, const char *table)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* A table for programs and a page for people tell how a batch went; the page needs no other file.
- * Both are committed like results. */
+/* A table for programs and a page for people tell how a batch went. The page needs no other file.
+   Both are written whole or not at all, like results. */
 
 const char *ts_batch_state_name(enum study_state state)
 {
@@ -593,7 +593,7 @@ void ts_batch_table_path(const struct batch *batch, const char *suffix, char *pa
         snprintf(path, size, "%s/batch.%s", batch->folder, suffix);
 }
 
-/* A cell has no tab and no control character. */
+/* Writes a cell without tabs and control characters. */
 static void cell(FILE *out, bool html, const char *text)
 {
     char escaped[8192];

@@ -2,7 +2,7 @@
  *
  * A batch runs one chain over many studies: it plans all, runs each in a process of its own, and
  * writes a table. The processes are the program itself (`tomostage run`), so that a study that
- * crashes, or takes all its memory, ends alone.
+ * crashes, or runs out of memory, ends without the others.
  */
 #ifndef PROGRAM_BATCH_BATCH_H
 #define PROGRAM_BATCH_BATCH_H
@@ -11,50 +11,50 @@
 #include "program/batch/studies.h"
 
 struct batch {
-    const char *chain, *folder; /* as the command line has them */
+    const char *chain, *folder; /* as on the command line */
     const char *const *sets;    /* parameters of all studies */
     int n_sets;
     struct ts_options
-        options; /* of all runs together until the first plan is made, and then the share of each */
+        options; /* for all runs together until the first plan is made, then for each run */
     bool shared, gpu_shared;
-    int jobs;          /* most runs at once */
-    int shard, shards; /* studies shard, shard + shards, ... of the list, counted from 1, are this
-                          batch's */
+    int jobs; /* most runs at once */
+    /* this batch has studies shard, shard + shards, ... of the list, counted from 1 */
+    int shard, shards;
     bool resume, keep_going, quiet;
-    bool json; /* events instead of lines of text on standard output */
-    /* Loads the chain with the input, the output and the parameters of a study. */
+    bool json; /* standard output gets events as JSON instead of lines of text */
+    /* Loads the chain with the input, output and parameters of a study. */
     enum ts_status (*load)(const struct batch_study *study, struct ts_chain **chain,
                            struct ts_diag *diag);
-    bool (*stopped)(void); /* returns true where a signal has come */
+    bool (*stopped)(void); /* returns true once a signal has come */
     struct studies studies;
 };
 
-/* Leaves the studies of this shard in the list. */
+/* Removes the studies of other shards from the list. */
 void ts_batch_take_shard(struct batch *batch);
-/* Plans every study and prints on stderr, for each that is refused, all errors of its plan. An
- * output that exists is one too (output-exists), with `resume` only if it differs from what the run
- * would make. Sets their states. Returns false where anything was refused. */
+/* Plans every study, sets its state, and prints on stderr all errors of each plan that is refused.
+   An output that exists is an error (output-exists); with `resume`, only if it differs from what
+   the run would make. Returns false if anything was refused. */
 bool ts_batch_plan(struct batch *batch);
 
-/* Runs the studies that are planned, at most `jobs` at once. One that another batch is working on
- * is tried again later. After a failure none is started any more, unless keep_going; after a signal
- * the runs are stopped. */
+/* Runs the planned studies, at most `jobs` at once. A study on which another batch works is tried
+   again later. After a failure no further study starts, unless keep_going; after a signal the runs
+   are stopped. */
 void ts_batch_run(struct batch *batch);
 
 /* Writes FOLDER/batch.tsv and FOLDER/batch.html (of a shard batch-I-of-N), each whole or not at
- * all, and replaces older ones. Returns TS_RUN_FAILED where they cannot be written. */
+ * all, and replaces older ones. Returns TS_RUN_FAILED if they cannot be written. */
 enum ts_status ts_batch_write_tables(const struct batch *batch, struct ts_diag *diag);
 /* Writes the path of a table; `suffix` is "tsv" or "html". */
 void ts_batch_table_path(const struct batch *batch, const char *suffix, char *path, size_t size);
-/* Print an event as JSON: that the batch starts; that a study starts or has ended, as the ended-th;
- * that all has ended, with the path of the table, or NULL where nothing was run. */
+/* Print an event as JSON: the batch starts; a study starts, or has ended as the ended-th; all has
+   ended, with the path of the table, or NULL if nothing was run. */
 void ts_batch_print_started(const struct batch *batch);
 void ts_batch_print_study(const struct batch *batch, const struct batch_study *study, size_t ended);
 void ts_batch_print_finished(const struct batch *batch, const char *table);
 /* Returns the number of studies in this state. */
 size_t ts_batch_count(const struct batch *batch, enum study_state state);
-/* Returns the exit code: TS_BAD_CHAIN before TS_RUN_FAILED before TS_BAD_INPUT, where studies were
- * refused or failed; TS_RUN_FAILED where some were not run. */
+/* Returns the exit code. If studies were refused or failed: TS_BAD_CHAIN before TS_RUN_FAILED
+   before TS_BAD_INPUT. TS_RUN_FAILED if some were not run. */
 enum ts_status ts_batch_status(const struct batch *batch);
 /* Returns the word for a state: "done". */
 const char *ts_batch_state_name(enum study_state state);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec() gives caught signals their usual effect by itself; only the mask of held ones has to be
- * emptied.
+ * exec() resets caught signals by itself; only the mask of blocked ones has to be emptied.
  */
 #include "program/batch/process.h"
 
@@ -45,7 +44,7 @@ int ts_process_start(const char *path, char *const *arguments, int errors, int k
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-    if (kept >= 0) /* onto itself: this clears its close-on-exec in the new process alone */
+    if (kept >= 0) /* duplicating it onto itself clears close-on-exec in the new process only */
         posix_spawn_file_actions_adddup2(&files, kept, kept);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);

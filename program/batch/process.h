@@ -10,14 +10,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Writes the path of tomostage: it stands beside this program, or, for the programs of tests, a
- * folder above it. */
+/* Finds the path of tomostage: beside this program or, for test programs, one folder above. Returns
+   false if it is not there. */
 bool ts_process_find(char path[PATH_MAX]);
-/* Starts the program of that path with the arguments, of which the first is its name and NULL the
- * end. It reads nothing and prints to nobody; its errors go to the descriptor `errors`, and it
- * inherits the descriptor `kept` (-1: none). It is no rank of MPI. Signals that this process
- * catches or holds have their usual effect there, ignored ones stay ignored. Returns 0 or an
- * errno. */
+/* Starts the program at that path. `arguments` begin with its name and end with NULL. Its standard
+   input and output are empty, its errors go to the descriptor `errors`, and it inherits the
+   descriptor `kept` (-1: none). It is not a rank of MPI. Signals that this process catches or
+   blocks have their usual effect there; ignored ones stay ignored. Returns 0 or an errno. */
 int ts_process_start(const char *path, char *const *arguments, int errors, int kept, pid_t *pid);
 
 #endif

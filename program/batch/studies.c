@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A study is a path; only lists are opened here. Whether it can be read is for its plan to say.
+ * A study is a path. Only lists are opened here; its plan will say if a study can be read.
  */
 #include "program/batch/studies.h"
 
@@ -29,8 +29,7 @@ static enum ts_status add(struct studies *studies, const struct batch_study *stu
     return TS_OK;
 }
 
-/* Adds a path of the command line. One that a pattern has added before, or the shell, is not added
- * twice. */
+/* Adds a path of the command line, unless a pattern or the shell has added it before. */
 static enum ts_status add_path(struct studies *studies, const char *path, struct ts_diag *diag)
 {
     for (size_t i = 0; i < studies->n; i++)
@@ -43,8 +42,8 @@ static enum ts_status add_path(struct studies *studies, const char *path, struct
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A list that is being read, and the columns of its first row; a plain list has the one column
- * `input`. */
+/* A list while it is read, and the columns of its first row. A plain list has the one column
+   `input`. */
 struct list {
     const char *path;
     bool table;
@@ -61,8 +60,7 @@ static enum ts_status refuse(const struct list *list, struct ts_diag *diag, cons
     return ts_diag_hint(diag, "%s", hint);
 }
 
-/* Parts a row at its tabs, in place. Returns the number of cells, or -1 where there are too
- * many. */
+/* Splits a row at its tabs, in place. Returns the number of cells, or -1 if there are too many. */
 static int split(char *row, char *cells[LIST_COLUMNS])
 {
     int n = 0;
@@ -173,7 +171,7 @@ static enum ts_status add_list(struct studies *studies, const char *path, bool t
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Adds what fits a pattern, and a folder that has the pattern's characters in its own name. */
+/* Adds what matches a pattern; also a folder in whose own name the pattern's characters occur. */
 static enum ts_status add_pattern(struct studies *studies, const char *pattern, bool there,
                                   struct ts_diag *diag)
 {
@@ -209,14 +207,14 @@ enum ts_status ts_studies_add(struct studies *studies, const char *operand, stru
 
 /* ---- names of outputs ------------------------------------------------------------------------ */
 
-/* Names of outputs are compared without regard to case, because some file systems do so, and a
- * collision is found by sorting. The digits that part studies of one name come from each study
- * alone: the same study has the same output in every list in which its name collides. */
+/* Names of outputs are compared without regard to case, because some file systems do so. Collisions
+   are found by sorting. Studies of one name are told apart by digits that depend only on the study,
+   so that a study has the same output in every list in which its name collides. */
 
 enum { DIGITS = 8 };
 
-/* Returns the study's own name without the suffixes of a file, or NULL where memory is out. A
- * character that a terminal might obey, and a leading dot, become an underscore. */
+/* Returns the study's name without the suffixes of a file; NULL if memory is out. Characters that
+   might control a terminal, and a leading dot, become underscores. */
 static char *own_name(const struct batch_study *study, struct arena *arena)
 {
     char path[PATH_MAX], name[NAME_MAX + 1];
@@ -235,8 +233,8 @@ static char *own_name(const struct batch_study *study, struct arena *arena)
     return ts_arena_text(arena, name, strlen(name));
 }
 
-/* Returns the name with digits of the digest of the study's absolute path and parameters; NULL
- * where it fails. */
+/* Returns the name with digits of the digest of the study's absolute path and parameters; NULL if
+ * it fails. */
 static char *distinct_name(const struct batch_study *study, struct arena *arena)
 {
     char path[PATH_MAX], text[DIGEST_TEXT_BYTES];
@@ -256,7 +254,7 @@ static int by_name(const void *a, const void *b)
     return strcasecmp((*first)->name, (*second)->name);
 }
 
-/* Sorts the n studies by their names, and marks with 1 those whose name another one has too. */
+/* Sorts the n studies by name, and sets equal[i] to 1 if the name occurs more than once. */
 static void find_equal(struct batch_study **sorted, unsigned char *equal, size_t n)
 {
     qsort(sorted, n, sizeof(struct batch_study *), by_name);

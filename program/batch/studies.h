@@ -21,7 +21,7 @@ enum study_state {
     STUDY_DONE,
     STUDY_FOUND, /* the output was there already, and was verified */
     STUDY_FAILED,
-    STUDY_STOPPED /* by a signal, while it ran */
+    STUDY_STOPPED /* a signal stopped it while it ran */
 };
 
 struct batch_study {
@@ -31,14 +31,14 @@ struct batch_study {
     const char *const *sets; /* parameters of this study, as --set takes them */
     int n_sets;
     enum study_state state;
-    enum ts_status status; /* why it was refused or failed */
-    bool waited;           /* another batch had its lock */
+    enum ts_status status; /* the error for which it was refused or failed */
+    bool waited;           /* it had to wait, because another batch had its lock */
     double begin, seconds; /* of its process */
     int warnings;
     char digest[DIGEST_TEXT_BYTES]; /* "": there is no result */
     const char *message;            /* the first error; NULL: none */
     pid_t pid;
-    int lock, errors; /* descriptors, while it runs */
+    int lock, errors; /* descriptors while it runs */
 };
 
 struct studies {
@@ -48,17 +48,17 @@ struct studies {
 };
 
 /* Adds what an operand names: a folder or a file, which is one study; a pattern of the shell, such
- * as 'studies/x*', sorted by bytes (a folder with such a name is one of them); a file `*.txt` with
- * a path in each line; a file `*.tsv` whose first row names columns, of which `input` is required,
- * `output` names the result, and any other is a parameter, as --set names it. Paths in lists are
- * relative to the list's folder. An empty cell changes nothing, and lines that are empty or begin
- * with # are passed over. An operand that comes twice is one study. Returns TS_BAD_INPUT where
- * nothing fits a pattern or a list cannot be read, TS_BAD_CHAIN where a list is malformed. */
+   as 'studies/x*', whose matches are sorted by bytes (a folder with such a name is one of them); a
+   file `*.txt` with a path in each line; or a file `*.tsv` whose first row names columns: `input`
+   is required, `output` names the result, and any other is a parameter as in --set. Paths in lists
+   are relative to the list's folder. An empty cell changes nothing; empty lines and lines that
+   begin with # are skipped. A study that is named twice is added once. Returns TS_BAD_INPUT if
+   nothing matches a pattern or a list cannot be read, TS_BAD_CHAIN if a list is malformed. */
 enum ts_status ts_studies_add(struct studies *studies, const char *operand, struct ts_diag *diag);
-/* Names the outputs that no list has named: the study's own name and `.h5`. Where several studies
- * have the same, in whichever letters, each also gets 8 digits of the SHA-256 of its absolute path
- * and its parameters, which do not depend on the order of the list. Returns TS_BAD_CHAIN where two
- * outputs still have the same name or a name is no plain file name. */
+/* Names the outputs that no list has named: the study's name with `.h5`. If several studies have
+   the same name, in any case, each also gets 8 digits of the SHA-256 of its absolute path and
+   parameters, which do not depend on the order of the list. Returns TS_BAD_CHAIN if two outputs
+   still have the same name or a name is no plain file name. */
 enum ts_status ts_studies_name(struct studies *studies, const char *folder, struct ts_diag *diag);
 
 #endif
