@@ -2,8 +2,8 @@
  *
  * A ring of `window` slots: put fills the slot `tail`, threads prepare the slot `next`, one thread
  * at a time places the slot `place`, and the slot `head` is the oldest that is not written yet.
- * head <= place <= next <= tail, all counted from the first chunk on. A thread that is free places
- * if it can, else writes, else prepares: so the oldest chunks leave first.
+ * head <= place <= next <= tail, all counted from the first chunk on. A free thread places a chunk
+ * if it can, else writes one, else prepares one, so that the oldest chunks leave first.
  */
 #include "io/file/chunk_queue.h"
 
@@ -32,7 +32,7 @@ struct chunk_queue {
 
 int ts_chunk_queue_window(int threads)
 {
-    return threads + 2; /* one each for a thread, one that is being put, one that waits */
+    return threads + 2; /* one for each thread, one that is being put, and one that waits */
 }
 
 static void clear_job(struct chunk_job *job)
@@ -47,8 +47,8 @@ static struct slot *slot_at(struct chunk_queue *queue, int64_t i)
     return &queue->slots[i % queue->window];
 }
 
-/* Takes a step of a slot outside the lock, which the caller holds before and after. Where the queue
- * has failed or ends nothing is done, and the slot goes on to its next state all the same. */
+/* Takes a step of a slot outside the lock, which the caller holds before and after. If the queue
+   has failed or is ending, it skips the step, but the slot goes on to its next state. */
 static void take_step(struct chunk_queue *queue, struct slot *slot, struct chunk_coder *coder,
                       enum slot_state reached)
 {
@@ -103,8 +103,8 @@ static bool prepare_next(struct chunk_queue *queue, struct chunk_coder *coder)
     return true;
 }
 
-/* Every step that a thread has begun is ended, by it or by another one that is still there. So no
- * chunk is left when all threads have ended. */
+/* Runs steps until the queue ends. A step that was begun is always ended, so no chunk is left when
+   all threads have ended. */
 static void *run_thread(void *data)
 {
     struct chunk_queue *queue = data;
@@ -145,7 +145,7 @@ struct chunk_queue *ts_chunk_queue_create(int threads, const struct chunk_steps 
     return queue;
 }
 
-/* One thread is enough to go on. */
+/* One thread is enough; more are only faster. */
 static int start_threads(struct chunk_queue *queue)
 {
     int error = 0;

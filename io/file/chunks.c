@@ -18,7 +18,8 @@
 enum {
     CHUNK_TARGET_BYTES = 4 << 20,
     CHUNK_SLICE_BYTES = 8 << 20,
-    STORED_BLOCK_BYTES = 5, /* of a block of deflate that is not compressed, beside its data */
+    /* bytes that an uncompressed block of deflate has in addition to its data */
+    STORED_BLOCK_BYTES = 5,
 };
 
 struct chunk_coder {
@@ -38,7 +39,7 @@ bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, siz
         if (n[d] <= 0 || !ts_mul_size(total, (size_t)n[d], &total) || total > INT64_MAX)
             return false;
     size_t bytes = grid->element_bytes;
-    bool whole = true; /* every axis so far lies in one chunk */
+    bool whole = true; /* so far, every axis is within one chunk */
     for (int d = rank - 1; d >= 0; d--) {
         int64_t most = 1;
         if (whole) {
@@ -50,13 +51,13 @@ bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, siz
             most = 1;
         whole = whole && most == n[d];
         int64_t parts = (n[d] + most - 1) / most;
-        /* Slices of several volumes have chunks of one size, so that they can be read as one volume
-         * after the other. */
+        /* Chunks of several volumes have one size, so that the volumes can be read one after the
+           other. */
         while (rank == TS_MAX_RANK && d == 1 && n[d] % parts != 0)
             parts++;
         grid->n[d] = n[d];
-        grid->chunk[d] =
-            (n[d] + parts - 1) / parts; /* even parts: little padding in the last one */
+        grid->chunk[d] = (n[d] + parts - 1) /
+                         parts; /* parts of equal size leave little padding in the last one */
         grid->n_chunks *= (n[d] + grid->chunk[d] - 1) / grid->chunk[d];
         bytes *= (size_t)grid->chunk[d];
     }
@@ -89,15 +90,15 @@ static uint32_t fold(uint32_t sum)
     return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Eight words at a time. With n_steps steps, word j of step t counts n_steps * 8 - 8 t - j times in
- * s2; so lane j keeps the sum of its words, and the sum of these sums, which counts word t n_steps
- * - t times. */
+/* Sums eight words at a time. With n_steps steps, word j of step t counts n_steps * 8 - 8 t - j
+   times in s2; so lane j keeps the sum of its words, and the sum of these sums, which counts word t
+   n_steps - t times. */
 typedef uint16_t lanes_16 __attribute__((vector_size(16)));
 typedef uint32_t lanes_32 __attribute__((vector_size(32)));
 enum {
     CHECKSUM_LANES = 8,
     CHECKSUM_WORDS = 360
-}; /* as many words as 32 bits hold before folding */
+}; /* most words whose sums fit 32 bits before folding */
 
 TS_VECTORIZED
 static const unsigned char *add_words(const unsigned char *word, size_t n_words, uint32_t *s1,
@@ -148,8 +149,8 @@ static void put_checksum(unsigned char *out, uint32_t sum)
         out[i] = (unsigned char)(sum >> (8 * i));
 }
 
-/* Byte j of element i moves from i * width + j to j * stride + i, or back. The element width is a
- * constant in each of these functions, so that the loops vectorize. */
+/* Byte j of element i moves from i * width + j to j * stride + i, or back. Each of these functions
+   has a constant element width, so that its loop vectorizes. */
 #define MOVE_BYTES(name, width, to, from)                                                          \
     TS_VECTORIZED                                                                                  \
     static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n,      \
@@ -200,9 +201,8 @@ void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restri
     unshuffle(out, in, n, n, width);
 }
 
-/* Returns true where `shuffled` holds the n elements of `values`. A part that fits into the cache
- * is put back in order at a time. Elements wider than a number are long texts, of which a chunk has
- * few. */
+/* Returns true if `shuffled` holds the n elements of `values`. Puts them back in order in parts
+   that fit the cache. Elements wider than a number are long texts, of which a chunk has few. */
 static bool is_shuffled(const unsigned char *shuffled, const unsigned char *values, size_t n,
                         size_t width)
 {
@@ -221,8 +221,8 @@ static bool is_shuffled(const unsigned char *shuffled, const unsigned char *valu
     return true;
 }
 
-/* A CUDA device compresses each plane of shuffled bytes by itself, so that a chunk of a few values
- * may have that many stored blocks, where zlib's bound counts one. */
+/* A CUDA device compresses each plane of shuffled bytes by itself, so a chunk of a few values may
+   have as many stored blocks as planes, while zlib's bound counts one. */
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
 {
     size_t bytes = chunk_bytes;

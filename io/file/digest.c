@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256 by the crypto library, which uses the processor's own instructions where there are any.
- * Digests are kept and compared as text, in lowercase, because that is how attributes, listings and
- * messages have them.
+ * SHA-256 by the crypto library, which uses the processor's own instructions for it if there are
+ * any. Digests are kept and compared as lowercase text, the form that attributes, listings and
+ * messages have.
  */
 #include "io/file/digest.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each thread hashes the leaves that lie whole in its range, and several threads do so at once. A
- * leaf that comes in parts is put together in a buffer, and the thread that brings its last part
- * hashes it.
+ * Each thread hashes the leaves that are whole in its ranges, while others hash theirs. A leaf that
+ * comes in parts is put together in a buffer, and the thread that brings its last part hashes it.
  */
 #include "io/file/digest_tree.h"
 
@@ -21,10 +20,10 @@ struct part {
 };
 
 struct digest_tree {
-    uint64_t bytes;       /* INT64_MAX while the length is not known */
+    uint64_t bytes;       /* INT64_MAX while the length is unknown */
     pthread_mutex_t lock; /* guards all below */
     uint64_t n_done, capacity,
-        end; /* leaves that are hashed; leaves that fit into sums; end of the last range */
+        end; /* leaves that are hashed; leaves for which sums have space; end of the last range */
     unsigned char *sums; /* DIGEST_SUM_BYTES for each leaf */
     struct part *parts, *spare;
 };
@@ -34,8 +33,7 @@ static uint64_t count_leaves(uint64_t bytes)
     return bytes / DIGEST_LEAF_BYTES + (bytes % DIGEST_LEAF_BYTES > 0);
 }
 
-/* Makes space for n sums, and for more where the tree grows. The caller holds the lock, or is
- * alone. */
+/* Makes space for at least n sums. The caller holds the lock, or is the only thread. */
 static bool reserve_sums(struct digest_tree *tree, uint64_t n)
 {
     if (n <= tree->capacity)
@@ -109,7 +107,8 @@ static bool hash_leaf(struct digest_tree *tree, uint64_t leaf, const void *data)
     return done;
 }
 
-/* Returns the leaf's buffer, a new one where this is its first part. Holds the lock. */
+/* Returns the leaf's buffer, and makes it if this is the leaf's first part. The caller holds the
+   lock. */
 static struct part *find_part(struct digest_tree *tree, uint64_t leaf)
 {
     for (struct part *part = tree->parts; part; part = part->next)
@@ -190,7 +189,7 @@ bool ts_digest_tree_set_bytes(struct digest_tree *tree, uint64_t bytes)
     for (struct part *part = tree->parts; part; part = part->next) {
         if (part->leaf != last || part->filled != leaf_bytes(tree, last))
             continue;
-        /* All of the last leaf has come, but it was not known that it is the last. */
+        /* The last leaf came before it was known to be the last. */
         remove_part(tree, part);
         part->next = tree->spare;
         tree->spare = part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pread, preadv and pwrite until all is done. An interrupted call is made again; errno 0
- * distinguishes a file that ends early from an error.
+ * Calls pread, preadv and pwrite until all is done, and again if they are interrupted. errno 0
+ * means that the file ends early.
  */
 #include "io/file/file_bytes.h"
 

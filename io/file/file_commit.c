@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This creates the file without a name, links or renames it without replacing another, and syncs
- * the file and the folder. A process is alive if its number answers to kill(pid, 0): folders shared
- * by several hosts are assumed to be written by one at a time.
+ * Creates the file without a name, links or renames it without replacing another, and syncs the
+ * file and the folder. A process is taken as alive if its number answers to kill(pid, 0): so only
+ * one of several hosts may write to a shared folder at a time.
  */
 #include "io/file/file_commit.h"
 
@@ -23,8 +23,8 @@
 #include "io/file/file_bytes.h"
 #include "io/file/new_folder.h"
 
-/* The names of the files in a staged folder: `slice_` and a number from 1, with leading zeros, and
- * then the suffix. */
+/* Files in a staged folder are named `slice_`, a number from 1 with leading zeros, and the
+   suffix. */
 #define STAGED_NAME "slice_"
 
 static const char temporary_mark[] = ".tomostage-tmp.";
@@ -84,13 +84,13 @@ static void file_check_space(const char *folder, int64_t bytes, struct ts_diag *
     ts_diag_hint(diag, "free some space or write the output to another disk");
 }
 
-/* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder.
- * The caller frees *path. Returns false where memory is out. */
+/* Makes a name for something unfinished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder. The caller
+   frees *path. Returns false if memory is out. */
 static bool file_temporary_path(const char *folder, const char *base, char **path)
 {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        random = (uint64_t)(uintptr_t)&random; /* O_EXCL refuses a name that is taken */
+        random = (uint64_t)(uintptr_t)&random; /* O_EXCL refuses a name that exists */
     return asprintf(path, "%s/.%s%s%ld.%016llx", folder, base, temporary_mark, (long)getpid(),
                     (unsigned long long)random) > 0;
 }
@@ -122,7 +122,7 @@ int ts_file_scratch(const char *folder, const char *base)
     return fd;
 }
 
-/* A file without a name needs /proc to get one, unless the process may read everything. */
+/* Links the file to its first name. That needs /proc, unless the process may read everything. */
 static int link_descriptor(int fd, const char *path)
 {
     char own[32];
@@ -130,8 +130,8 @@ static int link_descriptor(int fd, const char *path)
     return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* Returns true where a file of the folder can be made without a name and get one later. Only a
- * trial shows it. */
+/* Returns true if a file of the folder can be made without a name and get one later. Only a trial
+   tells. */
 static bool can_link(const char *folder, const char *temporary)
 {
     const int fd = open_unnamed(folder);
@@ -143,7 +143,8 @@ static bool can_link(const char *folder, const char *temporary)
     return done;
 }
 
-/* Some folders accept no files whatever their mode is, as those of /proc: only a trial shows it. */
+/* Some folders, such as those of /proc, accept no files whatever their mode is: only a trial
+   tells. */
 static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
     const int fd = ts_file_scratch(folder, ts_base_name(path)), error = errno;
@@ -157,7 +158,7 @@ static enum ts_status try_folder(const char *path, const char *folder, struct ts
                                   : ts_diag_hint(diag, "choose another folder for the output");
 }
 
-/* Checks that the folder of an output is there and takes files. */
+/* Checks that the folder of an output exists and accepts files. */
 static enum ts_status file_check_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
     struct stat status;
@@ -226,7 +227,8 @@ enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct
     return status;
 }
 
-/* Returns the process number in the name of a temporary file of `base`, or 0. */
+/* Returns the process number in the name of a temporary file of `base`; 0 if the name is not of
+   that form. */
 static pid_t owner_of(const char *name, const char *base)
 {
     size_t length = strlen(base);
@@ -317,7 +319,7 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     return TS_OK;
 }
 
-/* umask() would change it for other threads. */
+/* umask() would change the mask of other threads as well. */
 static mode_t creation_mask(void)
 {
     unsigned int mask = 077;
@@ -331,8 +333,8 @@ static mode_t creation_mask(void)
     return mask & 0777;
 }
 
-/* The mode comes before the sync: a power cut could otherwise leave a file that only its owner
- * reads. */
+/* The mode is set before the sync; otherwise a power cut could leave a file that only its owner can
+   read. */
 enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
 {
     if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
@@ -342,8 +344,9 @@ enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag
     return TS_OK;
 }
 
-/* Gives a file with a temporary name its own, where no other file has that. A file system without
- * RENAME_NOREPLACE does it by a link, in two steps; one without links only by checking first. */
+/* Gives a file with a temporary name its own name, if no other file has that. Without
+   RENAME_NOREPLACE a file system does it by a link, in two steps; without links, only by checking
+   first. */
 static int rename_new(const struct file_commit *file)
 {
     if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
@@ -367,7 +370,8 @@ static int publish(struct file_commit *file)
     if (!file->named) {
         if (link_descriptor(file->fd, file->path) == 0)
             return 0;
-        /* A link replaces no file: this one gets its temporary name, to be renamed. */
+        /* A link replaces no file, so this one first gets its temporary name and is then
+           renamed. */
         if (errno != EEXIST || !file->force || link_descriptor(file->fd, file->temporary) != 0)
             return errno;
         file->named = true;
@@ -381,13 +385,14 @@ void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *d
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int error = fd < 0 ? errno : 0;
-    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL) /* EINVAL: folders cannot be synced here */
+    /* EINVAL: folders of this file system cannot be synced */
+    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL)
         error = errno;
     if (fd >= 0)
         close(fd);
     if (error)
-        /* The file is whole and has its name; only its survival of a power cut in the next seconds
-         * is open. */
+        /* The file is whole and has its name, but may be lost in a power cut in the next
+           seconds. */
         ts_diag_warning(diag, &(struct diag_site){.code = "output-folder-sync"},
                         "the output '%s' is complete, but its folder could not be synced: %s (%d)",
                         path, ts_errno_text(error), error);
@@ -433,7 +438,7 @@ static enum ts_status staged_fail(struct ts_diag *diag, const char *code, const 
     return ts_file_failed(diag, code, error, "cannot %s '%s'", what, path);
 }
 
-/* Returns true for a name that ts_staged_create_part gives, or that the content has. */
+/* Returns true for a name that ts_staged_create_part gives, or that `content` lists. */
 static bool is_part(const char *name, const struct staged_content *content)
 {
     for (const char *const *known = content->names; known && *known; known++)
@@ -445,7 +450,7 @@ static bool is_part(const char *name, const struct staged_content *content)
     return content->suffix && digits > 0 && strcmp(name + start + digits, content->suffix) == 0;
 }
 
-/* Checks what a folder of this name holds that is there already. */
+/* Checks what an existing folder of this name holds. */
 static enum ts_status check_contents(const char *path, const struct staged_content *content,
                                      bool force, struct ts_diag *diag)
 {
@@ -481,7 +486,7 @@ static enum ts_status check_contents(const char *path, const struct staged_conte
                               "choose another name: it holds files that no run has written there");
 }
 
-/* Returns a copy of a folder's path without slashes at its end. */
+/* Returns a copy of a folder's path without trailing slashes. */
 static char *without_slashes(const char *path)
 {
     size_t length = strlen(path);
@@ -562,7 +567,7 @@ int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n
     return fd;
 }
 
-/* Syncs the files of a staged folder, and then the folder, which makes their names last. */
+/* Syncs the files of a staged folder, and then the folder, so that their names last. */
 static int sync_parts(const struct staged *staged)
 {
     DIR *directory = opendir(staged->temporary);
@@ -578,7 +583,7 @@ static int sync_parts(const struct staged *staged)
             close(fd);
     }
     if (!error && fsync(dirfd(directory)) != 0 &&
-        errno != EINVAL) /* EINVAL: folders cannot be synced here */
+        errno != EINVAL) /* EINVAL: folders of this file system cannot be synced */
         error = errno;
     if (directory)
         closedir(directory);
@@ -595,8 +600,8 @@ enum ts_status ts_staged_sync(const struct staged *staged, struct ts_diag *diag)
                  : TS_OK;
 }
 
-/* Gives a file that is about to be replaced a second name, where there is one and the file system
- * can. */
+/* Gives a file that is about to be replaced a second name, if it exists and the file system allows
+   it. */
 static void keep_old(struct staged *staged)
 {
     const struct file_commit *file = &staged->file;

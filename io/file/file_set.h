@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This keeps a set of files, known by device and inode, and finds one in it without a look at all
- * of them: an output that replaces a folder of many files is asked whether one of as many inputs
- * lies there.
+ * A set of files, known by device and inode, which finds a file without a look at each of them:
+ * before an output replaces a folder of many files, it is checked if one of as many inputs is
+ * there.
  */
 #ifndef IO_FILE_FILE_SET_H
 #define IO_FILE_FILE_SET_H
@@ -21,10 +21,10 @@ struct file_set {
     size_t n, capacity;
 };
 
-/* Adds a file. Returns false where memory is out. */
+/* Adds a file. Returns false if memory is out. */
 bool ts_file_set_add(struct file_set *set, const struct stat *file);
 void ts_file_set_sort(struct file_set *set);
-/* Returns true where the sorted set has this file. */
+/* Returns true if the sorted set has this file. */
 bool ts_file_set_has(const struct file_set *set, dev_t device, ino_t inode);
 void ts_file_set_clear(struct file_set *set);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" or
- * "ni1" at the end of its header, or "n+2" or "ni2" behind its first number, tar "ustar" in its
- * first block; all others begin with their own.
+ * DICOM has "DICM" after a preamble of 128 bytes; TIFF has a byte order and 42 or 43; NIfTI has
+ * "n+1" or "ni1" at the end of its header, or "n+2" or "ni2" after its first number; tar has
+ * "ustar" in its first block. All other formats begin with their signature.
  */
 #include "io/file/file_signature.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * zlib inflates, since it can stop anywhere; the file is read through a buffer of 256 KiB. A
- * member's checksum is compared by zlib where its end is reached: a caller that has read all values
- * asks for that with ts_gzip_reader_check.
+ * zlib inflates, since it can stop anywhere. The file is read through a buffer of 256 KiB. zlib
+ * compares a member's checksum when it reaches the member's end; a caller that has read all values
+ * asks for that by ts_gzip_reader_check.
  */
 #include "io/file/gzip_reader.h"
 
@@ -50,8 +50,8 @@ void ts_gzip_reader_destroy(struct gzip_reader *reader)
     free(reader);
 }
 
-/* Reads more of the file where all of it is inflated. Returns NULL, or what failed; at the file's
- * end nothing is there to inflate. */
+/* Reads more of the file if all of it is inflated. Returns NULL, or what failed. At the file's end
+   it adds no bytes. */
 static const char *fill(struct gzip_reader *reader)
 {
     ssize_t n;
@@ -68,8 +68,8 @@ static const char *fill(struct gzip_reader *reader)
     return NULL;
 }
 
-/* Inflates at least one byte of the file to at most `bytes` of `out`; *made is how many came.
- * Returns NULL, or what is wrong. */
+/* Inflates at least one byte of the file, to at most `bytes` bytes of `out`, and sets *made to the
+   number of bytes that came out. Returns NULL, or what is wrong. */
 static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, size_t bytes,
                                 size_t *made)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each block ends in an empty stored block (a full flush), which leaves the stream at a whole byte,
- * so that the next block can follow; the idea is that of pigz (M. Adler, 2007). The checksums of
- * the blocks are combined. ISA-L deflates where the program was built with it, at its level 2, else
- * zlib at level 1: as in io/file/zlib_stream.c, machines may differ in the bytes, which inflate to
- * the same. libdeflate has no way to leave a stream open.
+ * Each block ends in an empty stored block (a full flush), so that the stream is at a whole byte
+ * and the next block can follow, as in pigz (M. Adler, 2007). The checksums of the blocks are
+ * combined. ISA-L deflates at its level 2 if the program was built with it, else zlib at level 1.
+ * As in io/file/zlib_stream.c, the bytes may differ between machines but inflate to the same.
+ * libdeflate cannot be used, because it cannot leave a stream open.
  */
 #include "io/file/gzip_writer.h"
 
@@ -27,13 +27,13 @@ enum {
 
 struct block {
     unsigned char *values, *deflated, *level; /* BLOCK_BYTES, BOUND_BYTES, LEVEL_BYTES */
-    size_t bytes, deflated_bytes;             /* deflated_bytes 0: it failed */
+    size_t bytes, deflated_bytes;             /* deflated_bytes is 0 if deflating failed */
     uint32_t checksum;
 };
 
 struct gzip_writer {
     int fd, n_blocks, n_full;
-    uint64_t offset, bytes; /* in the file, in the stream */
+    uint64_t offset, bytes; /* position in the file; bytes in the stream */
     uint32_t checksum;
     struct block *blocks; /* one for each thread; n_full of them are full */
 };
@@ -62,7 +62,7 @@ static bool put(struct gzip_writer *writer, const void *data, size_t bytes)
 
 struct gzip_writer *ts_gzip_writer_create(int fd, int threads)
 {
-    /* RFC 1952: the magic number, deflate, no flags, no time, no extra flags, an unknown system. */
+    /* RFC 1952: the magic number, deflate, no flags, no time, no extra flags, unknown system. */
     static const unsigned char head[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255};
     struct gzip_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
@@ -123,7 +123,7 @@ static size_t deflate_open(const struct block *block)
 }
 #endif
 
-/* Deflates all blocks that hold anything, side by side, and writes them in their order. */
+/* Deflates all blocks that are not empty, in parallel, and writes them in their order. */
 static bool write_blocks(struct gzip_writer *writer, int n)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(writer->n_blocks)
@@ -170,8 +170,7 @@ bool ts_gzip_writer_end(struct gzip_writer *writer)
     const bool rest = writer->n_full < writer->n_blocks && writer->blocks[writer->n_full].bytes > 0;
     if (!write_blocks(writer, writer->n_full + rest))
         return false;
-    unsigned char tail[10] = {3,
-                              0}; /* the last block, which is empty, and then checksum and length */
+    unsigned char tail[10] = {3, 0}; /* an empty last block, then checksum and length */
     for (int i = 0; i < 4; i++) {
         tail[2 + i] = (unsigned char)(writer->checksum >> 8 * i);
         tail[6 + i] = (unsigned char)(writer->bytes >> 8 * i);

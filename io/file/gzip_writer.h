@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes a gzip file (RFC 1952) of one member by several threads. The stream is cut into
- * blocks of 1 MiB that are deflated by themselves and joined, so that every program that reads gzip
- * reads it, and its bytes do not depend on the number of threads.
+ * Writes a gzip file (RFC 1952) of one member by several threads. The stream is cut into blocks of
+ * 1 MiB, which are deflated separately and joined: every program that reads gzip can read it, and
+ * its bytes do not depend on the number of threads.
  */
 #ifndef IO_FILE_GZIP_WRITER_H
 #define IO_FILE_GZIP_WRITER_H
@@ -11,15 +11,15 @@
 #include <stddef.h>
 
 struct gzip_writer;
-/* Begins a file at the start of the descriptor, which stays the caller's. Returns NULL with
- * errno. */
+/* Begins a file at the start of the descriptor, which remains the caller's. Returns NULL with
+   errno. */
 struct gzip_writer *ts_gzip_writer_create(int fd, int threads);
 /* Adds bytes to the stream. Returns false with errno. */
 bool ts_gzip_writer_add(struct gzip_writer *writer, const void *data, size_t bytes);
 /* Writes what is left, and the end of the file. Returns false with errno. */
 bool ts_gzip_writer_end(struct gzip_writer *writer);
 void ts_gzip_writer_destroy(struct gzip_writer *writer);
-/* Returns the bytes that a writer with so many threads holds. */
+/* Returns the bytes of memory that a writer with so many threads takes. */
 size_t ts_gzip_writer_bytes(int threads);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * zlib inflates, since libdeflate wants a whole stream and its length in advance. The ratio is held
- * while inflating: a stream of zeros is given up after a small part of what it claims to be.
+ * zlib inflates, since libdeflate needs the whole stream and its length in advance. The ratio is
+ * checked while inflating: a stream of zeros is refused after a small part of what it would inflate
+ * to.
  */
 #include "io/file/inflate_file.h"
 
@@ -14,15 +15,16 @@ enum { INPUT_BYTES = 64 << 10, SKIP_BYTES = 64 << 10, RAW_STREAM = -15 };
 
 struct inflate_file {
     z_stream stream;
-    bool begun; /* the stream below was chosen, and inflated up to total_out */
+    bool begun; /* inflating the stream below has begun, and has reached total_out */
     bool ended;
     int fd;
     dev_t device;
     ino_t inode;
-    int64_t offset;     /* of the stream in the file */
+    int64_t offset;     /* where the stream begins in the file */
     int64_t read_bytes; /* that were read of it */
     int64_t taken,
-        given; /* bytes that went into the stream, and came out; zlib's own counts may be 32 bits */
+        /* bytes that went into the stream and came out; zlib's own counts may have 32 bits */
+        given;
     unsigned char input[INPUT_BYTES], skipped[SKIP_BYTES];
 };
 
@@ -65,8 +67,7 @@ void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino
     begin(file);
 }
 
-/* Reads the next piece of the file. Returns false with errno where it cannot; nothing is there at
- * its end. */
+/* Reads the next piece of the file; at its end, none. Returns false with errno if it cannot. */
 static bool fill_input(struct inflate_file *file)
 {
     ssize_t got;
@@ -81,8 +82,8 @@ static bool fill_input(struct inflate_file *file)
     return true;
 }
 
-/* Inflates at most n bytes to `out`; *got is how many came. INFLATE_WHOLE: n bytes came, or the
- * stream has ended. */
+/* Inflates at most n bytes to `out`, and sets *got to how many came. INFLATE_WHOLE: n bytes came,
+   or the stream has ended. */
 static enum inflate_end inflate_some(struct inflate_file *file, void *out, size_t n, size_t *got)
 {
     z_stream *stream = &file->stream;

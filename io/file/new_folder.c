@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Claims a folder: mkdir tells a new one from one that was there, of which every entry is looked
- * at.
+ * Claims a folder. mkdir tells a new folder from an existing one, every entry of which is then
+ * looked at.
  */
 #include "io/file/new_folder.h"
 
@@ -58,9 +58,9 @@ enum ts_status ts_temporary_folder_make(const char *parent, char *folder, size_t
 
 static bool remove_entry(int folder, const char *name);
 
-/* Removes what the folder holds. It allocates nothing, so that a process without memory leaves
- * nothing either. What is removed while a folder is read may hide the rest, so that it is read
- * until nothing more can be removed. */
+/* Removes what the folder holds. Allocates nothing, so that it works without memory. Removing
+   entries while a folder is read may hide others, so the folder is read again until nothing more
+   can be removed. */
 static void remove_entries(int folder)
 {
     union {

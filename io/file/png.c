@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A picture is one chunk of deflated rows, each of which holds the differences from the pixel
- * before. Source: PNG, ISO/IEC 15948.
+ * A picture is one chunk of deflated rows, each of which holds the differences from the previous
+ * pixel. Source: PNG, ISO/IEC 15948.
  */
 #include "io/file/png.h"
 
@@ -16,7 +16,7 @@
 
 enum { DEFLATE_LEVEL = 6, CHUNK_EXTRA = 12, HEAD_BYTES = 512, SUB = 1 };
 
-/* This holds the file while it is made. */
+/* The file while it is made. */
 struct encoding {
     unsigned char *bytes;
     size_t n;
@@ -34,13 +34,13 @@ static void put_u32(unsigned char *at, uint32_t value)
         at[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-/* Returns where the data of the next chunk stands. */
+/* Returns where the data of the next chunk begin. */
 static unsigned char *chunk_data(const struct encoding *encoding)
 {
     return encoding->bytes + encoding->n + 8;
 }
 
-/* Ends a chunk of n bytes, which stand behind its length and name already. */
+/* Ends a chunk of n bytes, which are already there behind its length and name. */
 static void end_chunk(struct encoding *encoding, const char *name, size_t n)
 {
     unsigned char *chunk = encoding->bytes + encoding->n;
@@ -50,7 +50,7 @@ static void end_chunk(struct encoding *encoding, const char *name, size_t n)
     encoding->n += n + CHUNK_EXTRA;
 }
 
-/* Adds what stands before the pixels. */
+/* Adds the chunks before the pixels. */
 static void put_head(struct encoding *encoding, const struct png_picture *picture)
 {
     static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
@@ -78,7 +78,7 @@ static void put_head(struct encoding *encoding, const struct png_picture *pictur
     }
 }
 
-/* Makes the rows of a picture: a filter byte, Sub, and the differences from the pixel before. */
+/* Makes the rows of a picture: a filter byte (Sub) and the differences from the previous pixel. */
 static void filter_rows(unsigned char *out, const unsigned char *pixels, int64_t rows, size_t pitch,
                         size_t width)
 {
@@ -145,7 +145,7 @@ static enum ts_status write_png(const char *path, const struct png_picture *pict
     if (status == TS_OK)
         status = ts_whole_file_open(&file, path, true, diag);
     if (status == TS_OK) {
-        (void)fwrite(bytes, 1, n, file.stream); /* closing finds what could not be written */
+        (void)fwrite(bytes, 1, n, file.stream); /* an error is found when the file is closed */
         status = ts_whole_file_close(&file, diag);
     }
     free(bytes);

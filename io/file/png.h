@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes pictures as PNG files: slices of an output, gray ones for previews and reports, and
- * those in color of the viewer.
+ * Writes pictures as PNG files: slices of an output, gray pictures of previews and reports, and
+ * color pictures of the viewer.
  */
 #ifndef IO_FILE_PNG_H
 #define IO_FILE_PNG_H
@@ -17,7 +17,7 @@ enum png_kind { PNG_GRAY8, PNG_GRAY16, PNG_RGBA8 };
 struct png_picture {
     int64_t width, height; /* 1 to PNG_LONGEST_SIDE */
     enum png_kind kind;
-    double pixel_mm[2];  /* width and height of a pixel; 0: not stated */
+    double pixel_mm[2];  /* width and height of a pixel in mm; 0: not stated */
     const char *comment; /* shorter than PNG_COMMENT; NULL: none */
 };
 
@@ -26,11 +26,11 @@ size_t ts_png_pixel_bytes(enum png_kind kind);
  * Returns 0, or ENOMEM. */
 int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels, void **bytes,
                   size_t *n);
-/* Writes width * height gray pixels, and replaces an existing file. Returns TS_RUN_FAILED where the
- * file cannot be written; an existing one then stays as it was. */
+/* Writes width * height gray pixels, and replaces an existing file. Returns TS_RUN_FAILED if the
+   file cannot be written; an existing one is then unchanged. */
 enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height,
                                   const uint8_t *pixels, struct ts_diag *diag);
-/* Encodes the same in memory; free() releases *bytes. Returns TS_RUN_FAILED where memory is out. */
+/* Encodes the same in memory; the caller frees *bytes. Returns TS_RUN_FAILED if memory is out. */
 enum ts_status ts_png_gray8(int64_t width, int64_t height, const uint8_t *pixels, void **bytes,
                             size_t *n, struct ts_diag *diag);
 /* Does the same as ts_png_write_gray8 for pixels of four bytes: red, green, blue and opacity. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Folders are locked in the order of their numbers, so that two runs never wait for each other.
+ * Folders are locked in the order of their device and inode numbers, so that two runs never wait
+ * for each other.
  */
 #include "io/file/publish_lock.h"
 

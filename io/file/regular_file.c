@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kind is looked at before the file is opened and again afterwards, because the name may lead
- * elsewhere by then. The file is opened without waiting and never becomes the controlling terminal,
- * should the name lead to a device after all.
+ * The kind is checked before the file is opened and again afterwards, because the name may lead
+ * elsewhere by then. If it then leads to a device, opening does not block or make it the
+ * controlling terminal.
  */
 #include "io/file/regular_file.h"
 
@@ -64,9 +64,8 @@ static bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* Returns true where a file has not been written to since it was found so: size and times are the
- * same. A new mode, owner or link changes the last of the times, too, and nothing else does if the
- * time of modification was set back. */
+/* Returns true if a file has not been written to since `then`: its size and times are the same. The
+   time of its last change may differ if the mode, the owner or the number of links changed, too. */
 static bool regular_file_unchanged(const struct stat *then, const struct stat *now)
 {
     const bool known_reason = then->st_mode != now->st_mode || then->st_nlink != now->st_nlink ||

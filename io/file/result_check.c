@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directions are made orthonormal when they are read, so they are so up to rounding. The step
- * between slices leans off their normal where the gantry was tilted; its length along the normal is
+ * Directions are made orthonormal when they are read, so they are so except for rounding. The step
+ * between slices leans off their normal if the gantry was tilted; its length along the normal is
  * the spacing.
  */
 #include "io/file/result_check.h"
@@ -27,12 +27,12 @@ static bool is_orthonormal(const double direction[9])
     double cross[3];
     ts_cross(x, y, cross);
     const double hand =
-        ts_dot(cross, z) < 0 ? -1 : 1; /* `reorient` makes left-handed volumes too */
+        ts_dot(cross, z) < 0 ? -1 : 1; /* -1 for the left-handed volumes that `reorient` may make */
     bool sound = true;
     for (int i = 0; i < 3; i++) {
         sound = sound && fabs(ts_length(direction + 3 * i) - 1) <= orthonormal_error;
-        sound = sound &&
-                fabs(hand * cross[i] - z[i]) <= orthonormal_error; /* z at a right angle to both */
+        sound = sound && fabs(hand * cross[i] - z[i]) <=
+                             orthonormal_error; /* z must be the normal of x and y */
     }
     return sound && fabs(ts_dot(x, y)) <= orthonormal_error;
 }
@@ -41,12 +41,12 @@ static const char *geometry_wrong(const struct ts_image *image)
 {
     const double *step = image->step_z_mm, *normal = image->direction + 6;
     const struct ts_axis *z =
-        &image->axes[image->rank == TS_MAX_RANK]; /* behind the axis of several volumes */
+        &image->axes[image->rank == TS_MAX_RANK]; /* the axis after that of several volumes */
     if (!is_finite(image->origin_mm, 3) || !is_finite(image->direction, 9) || !is_finite(step, 3))
         return "its geometry has numbers that are not finite";
     if (!is_orthonormal(image->direction))
         return "its directions are not unit vectors at right angles";
-    if (z->n == 1) /* a single slice has no step to check */
+    if (z->n == 1) /* a single slice has no step that could be checked */
         return NULL;
     const double along = ts_dot(step, normal);
     if (!(along > 0) || ts_image_lean_degree(image) > TS_MOST_LEAN_DEGREE)
@@ -85,7 +85,7 @@ static const char *axes_wrong(const struct ts_image *image, const char **code)
     return NULL;
 }
 
-/* Rescaled values keep the quantity that their chain gave them and have the unit 1. */
+/* Rescaled values keep their quantity and have the unit 1. */
 static bool is_unit_of_values(enum ts_quantity quantity, const char *unit)
 {
     if (!strcmp(unit, "1"))
@@ -102,7 +102,7 @@ static bool is_unit_of_values(enum ts_quantity quantity, const char *unit)
     case TS_DOSE:
         return !strcmp(unit, "Gy");
     default:
-        return strcmp(unit, "HU") && strcmp(unit, ""); /* DICOM files have units of their own */
+        return strcmp(unit, "HU") && strcmp(unit, ""); /* DICOM files state units of their own */
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stream writes to memory, and closing it writes the file: a stream over the file would lose
- * the reason why an early write was refused. fsync() reports what the disk refused later.
+ * The stream writes to memory, and closing it writes the file, because a stream over the file would
+ * lose the reason why an early write failed. fsync() reports what the disk refuses later.
  */
 #include "io/file/whole_file.h"
 
@@ -48,7 +48,8 @@ enum ts_status ts_whole_file_open(struct whole_file *file, const char *path, boo
     return status;
 }
 
-/* Writes to where the descriptor stands: a pipe has no other place. Returns false with errno. */
+/* Writes all bytes at the descriptor's present position, since a pipe has no other. Returns false
+   with errno. */
 static bool write_all(int fd, const char *bytes, size_t n)
 {
     for (size_t done = 0; done < n;) {

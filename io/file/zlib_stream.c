@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libdeflate does all but level 1, for which ISA-L is taken where the program was built with it: at
- * its own level 2, several times as fast for files a few percent larger (docs/notes/files.md has
- * the figures). ISA-L chooses its code by the processor, so that two machines may deflate to
- * different bytes, which inflate to the same. libdeflate inflates faster.
+ * libdeflate does all but level 1, for which ISA-L is used if the program was built with it: at its
+ * own level 2, several times as fast for files a few percent larger (docs/notes/files.md has the
+ * figures). ISA-L chooses its code by the processor, so that two machines may deflate to different
+ * bytes, which inflate to the same. libdeflate inflates faster.
  */
 #include "io/file/zlib_stream.h"
 
@@ -89,7 +89,7 @@ size_t ts_zlib_deflate(struct zlib_coder *coder, int level, const void *data, si
             return 0;
         const size_t length = deflate_fast(coder, data, bytes, out, out_bytes);
         if (length > 0)
-            return length; /* else it did not fit, which is no lack of memory */
+            return length; /* else it did not fit, which is not a lack of memory */
     }
 #endif
     if (!coder->compressor || coder->level != level) {
@@ -107,7 +107,7 @@ bool ts_zlib_inflate(struct zlib_coder *coder, const void *data, size_t bytes, v
 {
     if (!coder->decompressor)
         coder->decompressor = libdeflate_alloc_decompressor();
-    /* No length out: the stream must fill `out` exactly. */
+    /* No length is passed out, because the stream must fill `out` exactly. */
     return coder->decompressor && libdeflate_zlib_decompress(coder->decompressor, data, bytes, out,
                                                              out_bytes, NULL) == LIBDEFLATE_SUCCESS;
 }
