@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes the header of one file of a derived series. Geometry and values are the image's. What
- * is known of the acquisition comes from the facts about the input, by a table, as far as the kind
- * of object has a place for it: each of them has passed the list of what may leave a header
+ * Makes the header of one file of a derived series. Geometry and values are the image's. What is
+ * known of the acquisition comes, by a table, from those facts about the input that this kind of
+ * object has an element for; each has passed the list of what may leave a header
  * (io/dicom_header/dicom_fields.def). What an object must name and nobody knows is empty. Elements
  * are put in any order and sorted at the end. Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.8,
  * C.11; PS3.15 annex E.
@@ -18,13 +18,13 @@
 
 enum { TEXT_BYTES = 256, LONGEST_CODE = 16 };
 
-/* A rule says in which element the value of a fact stands. */
+/* A rule says to which element the value of a fact goes. */
 static const struct rule {
     uint32_t tag;
     char vr[3];
     const char *fact;
-    unsigned objects;      /* enum dicom_object: which kinds have it */
-    unsigned always;       /* which of them have it where it is not known */
+    unsigned objects;      /* enum dicom_object: the kinds that have the element */
+    unsigned always;       /* the kinds that have it even if the fact is not known */
     const char *otherwise; /* its value then; NULL: empty */
 } rules[] = {
     {0x00080022, "DA", "acquisition_date", DICOM_ANY, DICOM_PT},
@@ -32,7 +32,7 @@ static const struct rule {
     {0x00081090, "LO", "manufacturer_model", DICOM_ANY, 0},
     {0x00180015, "CS", "body_part", DICOM_ANY, 0},
     {0x00180020, "CS", "scanning_sequence", DICOM_MR, DICOM_MR,
-     "RM"}, /* research mode: no certain one */
+     "RM"}, /* research mode: none is certain to be right */
     {0x00180021, "CS", "sequence_variant", DICOM_MR, DICOM_MR, "NONE"},
     {0x00180022, "CS", "scan_options", DICOM_MR | DICOM_CT, DICOM_MR},
     {0x00180023, "CS", "mr_acquisition_type", DICOM_MR, DICOM_MR},
@@ -107,7 +107,7 @@ void ts_dicom_choose_object(struct dicom_files *files)
             files->object = known[i].object;
 }
 
-/* Returns the UID among the facts, NULL where there is none. */
+/* Returns the UID among the facts, NULL if there is none. */
 static const char *known_uid(const struct dicom_files *files, const char *name)
 {
     const char *uid = ts_sink_attribute(&files->sink.request, name);
@@ -170,7 +170,7 @@ static void put_number(struct dicom_header *header, const struct rule *rule, dou
         put_decimals(header, rule->tag, &value, 1);
 }
 
-/* Returns true where one of the values of a text is this one. */
+/* Returns true if this is one of the values of a text. */
 static bool has_value(const char *text, const char *value)
 {
     for (const char *at = text; at && *at; at += strspn(at, "\\")) {
@@ -182,8 +182,8 @@ static bool has_value(const char *text, const char *value)
     return false;
 }
 
-/* An MR has Inversion Time beside the sequence IR alone (PS3.3 C.8.3.1), while scanners state it of
- * others too. */
+/* Standard MR objects have Inversion Time only beside the sequence IR (PS3.3 C.8.3.1), but scanners
+   state it beside others too. */
 static bool has_place(const struct rule *rule, const struct dicom_files *files)
 {
     return (rule->objects & files->object) &&
@@ -191,7 +191,7 @@ static bool has_place(const struct rule *rule, const struct dicom_files *files)
             has_value(ts_sink_attribute(&files->sink.request, "scanning_sequence"), "IR"));
 }
 
-/* Puts what is known of each fact that the object has a place for. */
+/* Puts each known fact for which the object has an element. */
 static void put_facts(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
     const struct sink_request *request = &files->sink.request;
@@ -222,8 +222,8 @@ static bool is_fact(const struct dicom_files *files, const char *name, const cha
     return text && !strcmp(text, value);
 }
 
-/* Texts and dates of the patient and the study are empty. The identity counts as removed unless the
- * chain keeps it, or the pixels show it. */
+/* Leaves texts and dates of the patient and the study empty. States that the identity is removed,
+   unless the chain keeps it or the pixels show it. */
 static void put_identity(struct dicom_header *header, const struct dicom_files *files)
 {
     static const struct {
@@ -244,7 +244,8 @@ static void put_identity(struct dicom_header *header, const struct dicom_files *
         ts_dicom_put_text(header, 0x00280301, "CS", shown ? "YES" : "NO");
 }
 
-/* Laterality (the side of the body) is left empty, and left out for parts of which there is one. */
+/* Puts Laterality (the side of the body) as empty, and omits it for parts of which there is only
+   one. */
 static void put_laterality(struct dicom_header *header, const struct dicom_files *files)
 {
     static const char *const single[] = {"HEAD",   "BRAIN",   "SKULL",  "NECK",     "CHEST",
@@ -257,9 +258,9 @@ static void put_laterality(struct dicom_header *header, const struct dicom_files
         put_empty(header, 0x00200060, "CS");
 }
 
-/* Returns Image Type. The third value of an MR, and the fourth, state the part of a complex image
- * as scanners do, while the values have the unit of the input: a phase must not be taken for a
- * magnitude. */
+/* Returns Image Type. In MR, the third and fourth values state the part of a complex image, as
+   scanners do, if the values have the unit of the input: a phase must not be taken for a
+   magnitude. */
 static const char *image_type(const struct dicom_files *files)
 {
     static const char *const types[][2] = {{"MAGNITUDE", "DERIVED\\SECONDARY\\OTHER\\M"},
@@ -273,7 +274,7 @@ static const char *image_type(const struct dicom_files *files)
     if (files->object == DICOM_CT)
         return "DERIVED\\SECONDARY\\AXIAL";
     if (files->object == DICOM_PT)
-        return "DERIVED\\PRIMARY"; /* which the standard demands of PET */
+        return "DERIVED\\PRIMARY"; /* the standard demands this of PET */
     if (!component)
         component = stated ? ts_dicom_component(stated, 2) : "";
     const bool holds = files->object == DICOM_MR && input && input->quantity == image->quantity &&
@@ -330,8 +331,8 @@ static void put_place(struct dicom_header *header, const struct dicom_files *fil
                 files->transform[i][d] / ts_axis_spacing(&files->sink.image.axes[2 - d]) +
                 0; /* no negative zero */
     }
-    /* Slices that are the input's keep its thickness, which is more or less than their distance
-     * where they overlap or leave gaps. */
+    /* Slices that are the input's keep its thickness, which differs from their distance if they
+       overlap or leave gaps. */
     if (stated && stated->numbers && ts_sink_holds(request, stated) &&
         (!ts_sink_number(request, stated, slice, &thickness) || !(thickness > 0)))
         thickness = distance;
@@ -350,7 +351,8 @@ static void put_place(struct dicom_header *header, const struct dicom_files *fil
     ts_dicom_put_text(header, 0x00181020, "LO", "tomostage %s", ts_version());
 }
 
-/* The volumes of a series are told apart by a number and a time, an echo time, or a weighting. */
+/* Puts what tells the volumes of a series apart: a number and a time, an echo time, or a
+   weighting. */
 static void put_volume(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
     const struct sink_request *request = &files->sink.request;
@@ -403,11 +405,11 @@ static void put_pixel_module(struct dicom_header *header, const struct dicom_fil
     put_decimals(header, 0x00281053, &files->slope, 1);
     if (files->object != DICOM_PT)
         ts_dicom_put_text(header, 0x00281054, "LO", "%s", image->quantity == TS_HU ? "HU" : "US");
-    if (width < 1) /* the usual function has no smaller width */
+    if (width < 1) /* the usual function allows no smaller width */
         ts_dicom_put_text(header, 0x00281056, "CS", "LINEAR_EXACT");
 }
 
-/* Returns the units of PET values: those of the input as long as the values have its unit. */
+/* Returns the units of PET values: those of the input, if the values still have its unit. */
 static const char *pet_units(const struct dicom_files *files)
 {
     const struct sink_request *request = &files->sink.request;
@@ -418,8 +420,8 @@ static const char *pet_units(const struct dicom_files *files)
                : "NONE";
 }
 
-/* The time of the image counts from the date and time of the series, which are dummies: where the
- * input states none it is that of its volume, and 0 of a series without times. */
+/* Puts the time of the image from the date and time of the series, which are dummies. If the input
+   states none, it is the time of the image's volume, or 0 in a series without times. */
 static void put_frame_reference(struct dicom_header *header, const struct dicom_files *files,
                                 int64_t z)
 {
@@ -456,8 +458,8 @@ const char *ts_dicom_lacks_of_pet(const struct sink_request *request)
                  "known of its slices";
 }
 
-/* A PET series must have a date: the one that is known, else 1900-01-01, as PS3.15 has it (action
- * D: a dummy). */
+/* Puts the date, which a PET series must have: the known one, else 1900-01-01 as a dummy (PS3.15,
+   action D). */
 static void put_pet(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
     static const uint32_t sequences[] = {0x00540016, 0x00540410, 0x00540414};
@@ -489,7 +491,7 @@ static void put_pet(struct dicom_header *header, const struct dicom_files *files
 
 void ts_dicom_make_header(const struct dicom_files *files, int64_t z, struct dicom_header *header)
 {
-    put_object(header, files, z); /* puts the meta information too */
+    put_object(header, files, z); /* puts the meta information as well */
     put_identity(header, files);
     put_laterality(header, files);
     put_place(header, files, z);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements have their tag, VR, length and value, and are sorted when all are there.
+ * Each element has a tag, a VR, a length and a value. Elements are sorted when all are there.
  */
 #include "io/sink/dicom_encode.h"
 
@@ -18,7 +18,7 @@ void ts_dicom_uid(char out[DICOM_UID_BYTES], const char *text)
     char digits[40];
     int n = 0;
     EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
-    /* 2.25 stands for a UUID: version 8 (own scheme), variant 1. */
+    /* 2.25 announces a UUID: version 8 (own scheme), variant 1. */
     digest[6] = (unsigned char)((digest[6] & 0x0F) | 0x80);
     digest[8] = (unsigned char)((digest[8] & 0x3F) | 0x80);
     unsigned __int128 value = 0;
@@ -83,7 +83,7 @@ void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t valu
     ts_dicom_put_number(header, value, 2);
 }
 
-/* This is where an element of the header lies, and its tag as a number that rises as tags do. */
+/* Where an element of the header is, and its tag as a number that rises as tags do. */
 struct element {
     uint32_t tag;
     size_t at, bytes;

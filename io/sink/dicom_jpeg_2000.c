@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenJPEG encodes a frame as one tile with one quality layer, and writes it to memory through
- * functions of ours. It wants at most as many resolutions as halve the shorter side to one pixel.
+ * OpenJPEG encodes a frame as one tile with one quality layer, and writes it to memory through our
+ * functions. The number of resolutions is limited: halving must not make the shorter side smaller
+ * than one pixel.
  */
 #include <openjpeg.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ struct memory_stream {
     size_t bytes, at, room;
 };
 
-/* Makes room for `bytes`, and for one that makes the length even. */
+/* Makes room for `bytes`, and for one more that makes the length even. */
 static bool grow(struct memory_stream *stream, size_t bytes)
 {
     if (bytes + 1 <= stream->room)

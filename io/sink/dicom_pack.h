@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions compress a frame of pixels without loss, as a fragment of a DICOM file holds it.
+ * Compress a frame of pixels without loss, to a fragment of a DICOM file.
  */
 #ifndef IO_SINK_DICOM_PACK_H
 #define IO_SINK_DICOM_PACK_H
@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 struct dicom_pixels {
-    const uint16_t *values; /* rows * columns; a signed one by its bits */
+    const uint16_t *values; /* rows * columns; signed ones in two's complement */
     size_t rows, columns;
     bool is_signed;
-    int bits; /* of a value; other codecs than JPEG 2000 store 16 in any case */
+    int bits; /* bits of a value; codecs other than JPEG 2000 always store 16 */
 };
 
-/* Each sets *out, which the caller frees, and its even length. Returns false, with *out NULL, where
- * memory is out or the codec fails. Several threads may call them. */
+/* Each sets *out, which the caller frees, and its even length. Returns false, with *out NULL, if
+   memory is out or the codec fails. Several threads may call them at once. */
 typedef bool dicom_pack(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes);
 /* JPEG 2000 with the reversible wavelet, by OpenJPEG. Source: ISO/IEC 15444-1; DICOM PS3.5
  * A.4.4. */

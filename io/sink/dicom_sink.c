@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes a volume, or a series of them, as a derived DICOM series, one file a slice in a
- * folder: as CT, MR or PET images where the input or the quantity says so, else as secondary
- * captures. Stored values are 16-bit integers; values that these hold are stored as they are,
- * others get one slope and intercept a series, with which each is within half a step of what it
- * was, and whole Hounsfield units are exact. Invalid pixels have a stored value of their own, which
- * Pixel Padding Value names. UIDs follow from the values and the geometry, so that equal results
- * have equal files. dicom_attributes.c makes the headers. Source: DICOM PS3.3 A.3, A.4, A.8, A.21
- * and C.11.
+ * Writes a volume, or a series of them, as a derived DICOM series, one file a slice in a folder: as
+ * CT, MR or PET images if the input or the quantity says so, else as secondary captures. Stored
+ * values are 16-bit integers. Values that fit these are stored unchanged; others get one slope and
+ * intercept for the series, with which each changes by at most half a step, and whole Hounsfield
+ * units are exact. Invalid pixels have a stored value of their own, which Pixel Padding Value
+ * states. UIDs follow from the values and the geometry, so that equal results have equal files.
+ * dicom_attributes.c makes the headers. Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.11.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,12 +23,12 @@ enum { LONGEST_SIDE = UINT16_MAX };
 
 /* ---- RLE ------------------------------------------------------------------------------------- */
 
-/* RLE has a segment for each byte of the pixels, the high one first, and packs each row by itself,
- * as the standard demands: runs of three and more equal bytes as a count and the byte, others as
- * they are. */
+/* RLE has a segment for each byte of the pixels, the high byte first, and packs each row by itself,
+   as the standard demands: runs of three and more equal bytes become a count and the byte, others
+   stay. */
 enum { RLE_HEADER_BYTES = 64, SHORTEST_RUN = 3, LONGEST_RUN = 128 };
 
-/* Returns how many equal bytes, which stand two apart, begin here, up to `most`. */
+/* Returns how many equal bytes, two apart in memory, begin here; at most `most`. */
 static size_t run_at(const unsigned char *at, size_t most)
 {
     size_t run = 1;
@@ -38,8 +37,8 @@ static size_t run_at(const unsigned char *at, size_t most)
     return run;
 }
 
-/* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for
- * each 128 of the row. */
+/* Packs one row of bytes that are two apart in memory. Returns the bytes written: at most one more
+   for each 128 of the row. */
 static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
 {
     size_t done = 0, written = 0;
@@ -65,7 +64,7 @@ static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
     return written;
 }
 
-/* Returns the bytes that `out` of rle_encode must have. */
+/* Returns how many bytes `out` of rle_encode must have. */
 static size_t rle_bound(size_t rows, size_t columns)
 {
     return RLE_HEADER_BYTES + 2 * (rows * (columns + columns / LONGEST_RUN + 1) + 1);
@@ -107,7 +106,7 @@ static const char *refusal(const struct sink_request *request)
     return ts_dicom_lacks_of_pet(request);
 }
 
-/* Returns true where slices rise against the normal of their rows and columns. */
+/* Returns true if slices rise against the normal of their rows and columns. */
 static bool is_left_handed(const struct ts_image *image)
 {
     double normal[3];
@@ -115,7 +114,7 @@ static bool is_left_handed(const struct ts_image *image)
     return image->has_geometry && ts_dot(normal, image->step_z_mm) < 0;
 }
 
-/* DICOM has no order of slices but that of their positions. */
+/* DICOM orders slices only by their positions. */
 static const char *warning(const struct sink_request *request)
 {
     return request->image->axes[0].n > 1 && is_left_handed(request->image)
@@ -124,8 +123,8 @@ static const char *warning(const struct sink_request *request)
                : NULL;
 }
 
-/* Returns the bytes that a codec holds for a frame: RLE has its output; JPEG 2000 the frame as
- * 32-bit integers, the coefficients and its code blocks. */
+/* Returns the bytes of memory that a codec takes for a frame: for RLE its output; for JPEG 2000 the
+   frame as 32-bit integers, the coefficients and its code blocks. */
 static size_t codec_bytes(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
@@ -157,9 +156,8 @@ static double as_written(double value)
     return strtod(text, NULL);
 }
 
-/* Chooses a stored value that no valid pixel has, for values that are stored as they are: the one
- * value of the invalid pixels, or the next beyond those of valid ones. Returns false where there is
- * none. */
+/* Chooses a stored value that no valid pixel has, if values are stored unchanged: the one value of
+   the invalid pixels, or the next one beyond the valid ones. Returns false if there is none. */
 static bool choose_padding(struct dicom_files *files, double low, double high)
 {
     const struct sink_scratch *scratch = &files->scratch;
@@ -172,8 +170,8 @@ static bool choose_padding(struct dicom_files *files, double low, double high)
     return padding <= most;
 }
 
-/* PET has no intercept: the largest magnitude gets the largest stored value, and what is negative
- * makes it signed. */
+/* Chooses the scale of PET, which has no intercept: the largest magnitude gets the largest stored
+   value, and negative values make stored ones signed. */
 static void choose_scale_of_pet(struct dicom_files *files, double low, double high)
 {
     files->is_signed = low < 0 || files->has_padding;
@@ -186,8 +184,8 @@ static void choose_scale_of_pet(struct dicom_files *files, double low, double hi
     files->slope = whole || !(largest > 0) ? 1 : as_written(largest / files->most * (1 + 1e-9));
 }
 
-/* Stores values as steps from `first` on, where 16 bits count them and both numbers can be written
- * to the last digit and give `first` again. */
+/* Stores values as steps from `first` on, if 16 bits can count the steps, and step and `first` can
+   be written in VR DS so that they give `first` again. Returns false if not. */
 static bool take_steps(struct dicom_files *files, double first, double high, double step)
 {
     const double intercept = first - files->least * step;
@@ -200,8 +198,8 @@ static bool take_steps(struct dicom_files *files, double first, double high, dou
     return true;
 }
 
-/* Gives Hounsfield units a power of two as their step, so that whole ones come back to the bit.
- * Returns false where the step would be more than 1. */
+/* Gives Hounsfield units a power of two as their step, so that whole units are restored exactly.
+   Returns false if the step would be more than 1. */
 static bool take_whole_steps(struct dicom_files *files, double low, double high)
 {
     const double least = (high - low) / (files->most - files->least);
@@ -237,22 +235,22 @@ static void choose_scale(struct dicom_files *files)
     files->intercept = low - files->least;
     if (ts_dtype_is_integer(dtype) && high - low <= files->most - files->least)
         return;
-    /* Values on an even grid come back to the bit. A single value has no distances, and any
-     * step. */
+    /* Values on an even grid are restored exactly. If there is only one value, any step will do. */
     if (take_steps(files, low, high, isfinite(scratch->step) ? scratch->step : 1))
         return;
     files->rounded = high > low;
     if (take_whole_steps(files, low, high))
         return;
-    /* A little more than is needed, for what the digits of intercept and slope leave out. A single
-     * value that is no whole step is a step itself, and keeps its digits however small it is. */
+    /* The range is a little wider, because VR DS may cut digits of intercept and slope. If there is
+       only one value and it is not a multiple of the step, it becomes the step, and keeps its
+       digits however small it is. */
     const double range =
         high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : fabs(low);
     files->slope = as_written(range);
     files->intercept = as_written(low - files->least * files->slope);
 }
 
-/* Fills in the stored values of slice z; signed ones by their lowest bits. */
+/* Fills in the stored values of slice z; signed ones in two's complement. */
 static void store(const struct dicom_files *files, int64_t z, const unsigned char *slice,
                   uint16_t *stored)
 {
@@ -286,8 +284,7 @@ static void put_item(struct dicom_header *header, uint32_t element, uint32_t len
     ts_dicom_put_number(header, length, 4);
 }
 
-/* Writes the header, and behind it the fragment or, where `packed` is NULL, the pixels as they
- * are. */
+/* Writes the header and then the fragment or, if `packed` is NULL, the uncompressed pixels. */
 static bool write_file(int fd, const struct dicom_files *files, struct dicom_header *header,
                        const uint16_t *stored, const unsigned char *packed, size_t n)
 {
@@ -300,7 +297,7 @@ static bool write_file(int fd, const struct dicom_files *files, struct dicom_hea
     }
     struct dicom_header end = {.n = 0};
     ts_dicom_put_element(header, 0x7FE00010, "OB", UINT32_MAX);
-    put_item(header, ITEM, 0); /* an empty table of offsets */
+    put_item(header, ITEM, 0); /* an empty offset table */
     put_item(header, ITEM, (uint32_t)n);
     put_item(&end, END, 0);
     return ts_file_write_at(fd, header->bytes, header->n, 0) &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The HDF5 file as a sink: it is staged, finished and published with the outputs of other formats.
- * Its images, tables and masks are made by its writer (io/hdf5/hdf5_write.h), which gives each
- * image a number.
+ * Its writer (io/hdf5/hdf5_write.h), which gives each image a number, makes its images, tables and
+ * masks.
  */
 #include "io/sink/sink.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or
- * in gzip by all threads. The values keep their type. A volume with a place in a patient keeps the
- * order of its values, x fastest and row 0 first: the transform states how they lie, and LPS
- * becomes RAS by the signs of the first two coordinates. A volume without such a place has no
+ * Writes a volume as NIfTI-1, or as NIfTI-2 if an axis is longer than 32,767; uncompressed, or in
+ * gzip by all threads. The values keep their type. A volume with a place in a patient keeps the
+ * order of its values, x fastest and row 0 first: the transform gives their places, and LPS becomes
+ * RAS by changing the signs of the first two coordinates. A volume without such a place has no
  * transform (both codes are 0). Programs then draw the second axis upwards, so its rows are written
- * from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of
- * volumes has a fourth axis, which has a unit where it is one of time. Where pixels are invalid a
- * second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
+ * from the last to the first, and row 0 is at the top as in DICOM and HDF5. A series of volumes has
+ * a fourth axis, which has a unit if it is time. If pixels are invalid, a second image is written
+ * beside it, NAME_mask: u8 on the same grid, 1 if a pixel is valid.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,29 +25,25 @@
 
 /* ---- the files beside it --------------------------------------------------------------------- */
 
-/* NAME.json has the facts about the input under the keys of BIDS, and for diffusion series there
- * are NAME.bval and NAME.bvec as FSL reads them, since the NIfTI file has no place for them.
- * Source: Brain Imaging Data Structure, K. J. Gorgolewski et al., Scientific Data 3 (2016).
- *
- * A fact with a number for each slice is written as one number a volume where the slices of each
- * volume agree, and as one number where all do. It is left out where stages have changed the slices
- * that it counts. Texts that no list of known values holds are left out as well: a word in their
- * place would look like a value.
- *
- * FSL's gradients are along the axes of the file. Where the transform from these axes to RAS has a
- * positive determinant, FSL takes x the other way, so that x changes its sign. Rows keep their
- * order here, so that this is the case for all volumes but those that `reorient` made left-handed.
- * dcm2niix reverses rows; both mean one direction. Source: FSL, FDT user guide, "bvecs and
- * bvals". */
+/* NIfTI has no place for facts about the input, so NAME.json has them under the keys of BIDS, and
+   for diffusion series NAME.bval and NAME.bvec are written for FSL. Source: Brain Imaging Data
+   Structure, K. J. Gorgolewski et al., Scientific Data 3 (2016). A fact with a number for each
+   slice is written as one number a volume if the slices of each volume agree, and as one number if
+   all agree. It is left out if stages have changed the slices to which it belongs. Texts that are
+   not in a list of known values are left out as well: a placeholder would look like a value. FSL's
+   gradients are along the axes of the file. If the transform from these axes to RAS has a positive
+   determinant, FSL reverses x, so x changes its sign. Rows keep their order here, so that is the
+   case for all volumes except those that `reorient` made left-handed. dcm2niix reverses rows; both
+   mean one direction. Source: FSL, FDT user guide, "bvecs and bvals". */
 
-/* This says how the volumes of a series follow each other in time. */
+/* When the volumes of a series were acquired. */
 struct nifti_timing {
-    double step_s; /* 0: their axis is none of time, or the times are not known */
-    bool even;     /* each comes one step after the one before it, as exactly as clocks say */
+    double step_s; /* 0: their axis is not time, or the times are not known */
+    bool even;     /* the volumes follow each other in equal steps, as exactly as clocks tell */
 };
 
-/* Writes the text of one file, or nothing where the image has no such file. Returns false where
- * memory is out. */
+/* Writes the text of one file, or nothing if the image has no such file. Returns false if memory is
+   out. */
 typedef bool nifti_sidecar_write(FILE *stream, const struct sink_request *request,
                                  const struct nifti_timing *timing);
 
@@ -60,16 +56,16 @@ static int64_t volumes_of(const struct sink_request *request)
 
 /* ---- beside it: times ------------------------------------------------------------------------ */
 
-/* The step may differ from the Repetition Time by 5 %, or by what a clock of whole seconds leaves
- * open. */
+/* Returns true if the volumes are one Repetition Time apart, within 5 % or the error of a clock of
+   whole seconds. */
 static bool is_repeated(double step_s, double repetition_s, int64_t n)
 {
     return fabs(step_s - repetition_s) <=
            fmax(0.05 * repetition_s, fmin(1.0 / (double)(n - 1), repetition_s / 2));
 }
 
-/* Finds the step: the Repetition Time where that is how the volumes follow each other, else the
- * mean of their times. */
+/* Finds the step: the Repetition Time if the volumes are one apart, else the mean distance of their
+   times. */
 static void find_timing(const struct sink_request *request, struct nifti_timing *timing)
 {
     const struct ts_axis *axis = request->volumes;
@@ -96,9 +92,8 @@ static void find_timing(const struct sink_request *request, struct nifti_timing 
 
 /* ---- beside it: facts ------------------------------------------------------------------------ */
 
-/* Puts the number of each volume, or the one on which all volumes agree, in place of those of
- * slices. Returns false where slices of one volume differ and the image has other slices than the
- * input had. */
+/* Replaces the numbers of slices by one for each volume, or by one for all if volumes agree.
+   Returns false if slices of one volume differ and the image has other slices than the input. */
 static bool reduce(const struct sink_request *request, struct source_attribute *fact,
                    double *numbers)
 {
@@ -122,8 +117,8 @@ static bool reduce(const struct sink_request *request, struct source_attribute *
     return true;
 }
 
-/* Returns true for facts that are written in another form, or that concern the files of the input
- * alone. */
+/* Returns true for facts that are written in another form, or that only concern the files of the
+   input. */
 static bool is_left_out(const char *name)
 {
     static const char *const names[] = {
@@ -150,8 +145,8 @@ static void write_fact(struct json *json, const struct sink_request *request,
     }
 }
 
-/* The values are computed, whatever the input's were: DERIVED and SECONDARY, and what follows in
- * the input. */
+/* Writes the values as computed, whatever the input's were: DERIVED, SECONDARY, and what follows in
+   the input. */
 static void write_image_type(struct json *json, const struct sink_request *request)
 {
     const char *stated = ts_sink_attribute(request, "image_type");
@@ -174,8 +169,8 @@ static void write_positions(struct json *json, const char *key, const struct ts_
     ts_json_close(json, ']');
 }
 
-/* BIDS has one of RepetitionTime, the step of the volumes, and VolumeTiming, their times. A
- * Repetition Time that is not the step is the interval of excitations. */
+/* BIDS has either RepetitionTime, the step of the volumes, or VolumeTiming, their times. A
+   Repetition Time that is not the step is the interval of excitations. */
 static void write_times(struct json *json, const struct sink_request *request,
                         const struct nifti_timing *timing)
 {
@@ -193,7 +188,7 @@ static void write_times(struct json *json, const struct sink_request *request,
                             repetition_s);
 }
 
-/* The slices of the first volume stand for all. */
+/* Writes the times of the slices of the first volume, which apply to all volumes. */
 static void write_slice_times(struct json *json, const struct sink_request *request)
 {
     const struct source_attribute *times = ts_sink_fact(request, DICOM_SLICE_TIMES);
@@ -206,8 +201,8 @@ static void write_slice_times(struct json *json, const struct sink_request *requ
     ts_json_close(json, ']');
 }
 
-/* Writes the axis along which phase was encoded, and the direction where the scanner states it.
- * Rows keep their order. */
+/* Writes the axis along which phase was encoded, and the direction if the scanner states it. Rows
+   keep their order. */
 static void write_phase_axis(struct json *json, const struct sink_request *request)
 {
     const char *direction = ts_sink_attribute(request, "phase_encoding_direction");
@@ -281,7 +276,8 @@ static bool write_bval(FILE *stream, const struct sink_request *request,
     return true;
 }
 
-/* The determinant of the transform to RAS has the sign of that to LPS, which turns two axes. */
+/* The determinants of the transforms to RAS and to LPS have the same sign, since the two differ by
+   two reversed axes. */
 static bool is_right_handed(const struct ts_image *image)
 {
     double m[3][4];
@@ -292,8 +288,8 @@ static bool is_right_handed(const struct ts_image *image)
            0;
 }
 
-/* Finds the direction of a volume along the axes of the file. Returns false where it has a
- * weighting and no direction. */
+/* Finds the gradient direction of a volume along the axes of the file. Returns false if the volume
+   has a weighting but no direction. */
 static bool direction_of(const struct sink_request *request,
                          const struct source_attribute *gradients, int64_t volume, double out[3])
 {
@@ -337,9 +333,9 @@ struct nifti_file {
     struct sink sink; /* first */
     struct gzip_writer *gzip;
     uint64_t offset;
-    unsigned char *reversed; /* one slice; NULL: rows keep their order */
+    unsigned char *reversed; /* one slice with reversed rows; NULL: rows keep their order */
     struct nifti_timing timing;
-    char *beside[SINK_STAGED]; /* paths of the files beside it */
+    char *beside[SINK_STAGED]; /* paths of the files beside the output */
 };
 
 static bool is_gzip(const char *path)
@@ -358,8 +354,8 @@ static size_t memory_bytes(const struct sink_request *request)
            (request->image->has_geometry ? 0 : ts_slice_bytes(request->image));
 }
 
-/* Names the axis of a sweep, and states its values where they are even: it has no unit of time, and
- * its full name is in the text, as the intent's has 15 letters. */
+/* Names the axis of a sweep, and states its values if they are even. Its unit is not one of time;
+   its full name goes to the description, since that of the intent has at most 15 letters. */
 static void name_sweep(const struct ts_axis *values, struct nifti_header *header)
 {
     const size_t length = strlen(header->text);
@@ -378,8 +374,8 @@ static void name_sweep(const struct ts_axis *values, struct nifti_header *header
     header->pixdim[4] = even ? step : 1;
 }
 
-/* Returns the length of the step from slice to slice in mm where it is not known: a single slice is
- * as thick as the input states, else 1 mm. */
+/* Returns the step from slice to slice in mm; if it is not known, the thickness that the input
+   states for a single slice, else 1 mm. */
 static double thickness(const struct sink_request *request)
 {
     const struct source_attribute *stated = ts_sink_fact(request, "slice_thickness");
@@ -390,8 +386,8 @@ static double thickness(const struct sink_request *request)
                : 1;
 }
 
-/* Returns the first axis whose spacing is not known in mm, or -1. A place in a patient gives all
- * their lengths. */
+/* Returns the first axis whose spacing in mm is not known, or -1. If the image has a place in a
+   patient, all are known. */
 static int unknown_axis(const struct ts_image *image)
 {
     for (int d = 0; d < 3 && !image->has_geometry; d++)
@@ -400,7 +396,8 @@ static int unknown_axis(const struct ts_image *image)
     return image->has_geometry && strcmp(image->axes[2].unit, "mm") ? 2 : -1;
 }
 
-/* The header has one unit for all axes, and programs take lengths without one for mm. */
+/* Warns of lengths that are not in mm: the header has one unit for all axes, and programs take
+   lengths without a unit for mm. */
 static void warn_of_unit(const struct nifti_file *file, struct ts_diag *diag)
 {
     const struct ts_image *image = &file->sink.image;
@@ -476,7 +473,8 @@ static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
 
 /* ---- files beside it ------------------------------------------------------------------------- */
 
-/* Stages a file of the output's name with another ending, which holds `length` bytes of text. */
+/* Stages a file of the output's name with another ending, which will hold `length` bytes of
+   text. */
 static enum ts_status stage_beside(struct nifti_file *file, const char *ending, const char *text,
                                    size_t length, struct ts_diag *diag)
 {
@@ -493,7 +491,8 @@ static enum ts_status stage_beside(struct nifti_file *file, const char *ending, 
                : ts_sink_failed(sink, errno, diag);
 }
 
-/* Makes a file beside the output of what `write` writes; where that is nothing there is no file. */
+/* Creates a file beside the output with the text that `write` writes; no file if there is no
+   text. */
 static enum ts_status create_beside(struct nifti_file *file, const char *ending,
                                     nifti_sidecar_write *write, struct ts_diag *diag)
 {
@@ -513,7 +512,7 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Puts the header. */
+/* Writes the header. */
 static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
 {
     struct sink *sink = &file->sink;
@@ -545,7 +544,7 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
     return status;
 }
 
-/* Puts the slices of a slab with their rows in reverse order. */
+/* Writes the slices of a slab with their rows in reverse order. */
 static bool put_reversed(struct nifti_file *file, const struct ts_image *slab)
 {
     const int64_t rows = slab->axes[1].n;
@@ -574,7 +573,7 @@ static enum ts_status end_file(struct nifti_file *file, struct ts_diag *diag)
                                                          : ts_sink_failed(&file->sink, errno, diag);
 }
 
-/* Puts the mask slice by slice into a file that was begun. */
+/* Writes the mask, slice by slice, to a file that was begun. */
 static enum ts_status put_mask(struct nifti_file *mask, struct ts_diag *diag)
 {
     struct ts_image slice = mask->sink.image;
@@ -624,7 +623,7 @@ static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
     return status;
 }
 
-/* Warns of files that would be taken for parts of the output, and are of an earlier one. */
+/* Warns of files of an earlier output that would be taken for parts of this one. */
 static enum ts_status warn_of_others(const struct nifti_file *file, struct ts_diag *diag)
 {
     const struct sink *sink = &file->sink;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A frame has a row of every slice, so the frames of some views are gathered from all slices at a
- * time, as many as a bounded buffer holds, and the slices are read again for the next ones. Values
- * keep their type and quantity. Line integrals and transmissions are frames without flats and
- * darks: whoever reads them must not correct them again, which is what the attribute `quantity` of
- * the frames says. Source: NeXus definitions, NXtomo.
+ * time, for as many views as a bounded buffer holds, and the slices are read again for the next
+ * views. Values keep their type and quantity. Line integrals and transmissions are frames without
+ * flats and darks: whoever reads them must not correct them again, which is what the attribute
+ * `quantity` of the frames says. Source: NeXus definitions, NXtomo.
  */
 #include "io/sink/nxtomo.h"
 
@@ -21,8 +21,8 @@ enum { GATHERED_BYTES = 256 << 20 };
 
 struct gather {
     struct source *source;
-    struct ts_image
-        frames; /* (view, row, column), the views that are gathered at a time, from z_first on */
+    struct ts_image frames; /* (view, row, column): frames of the views that are gathered at a time,
+                               from z_first on */
 };
 
 static const char *refusal(const struct source *source)
@@ -119,7 +119,7 @@ static void put_groups(struct hdf5_writer *writer, const struct source *source)
         (void)ts_hdf5_text(writer, "/entry/instrument/source/probe", probe);
 }
 
-/* Writes what belongs to each frame; `angles` and `keys` have space for all. */
+/* Writes the lists with an entry for each frame; `angles` and `keys` have space for all. */
 static void put_lists(struct hdf5_writer *writer, const struct ts_axis *views, double *angles,
                       int32_t *keys)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes slices as gray pictures, one PNG file each in a folder, or one file where there is
- * one slice. Values of 8 and 16 bits without a sign are stored as they are; others become 8 bits by
- * a window, which the chain gives, or which goes from the 1st to the 99th percentile of a sample of
- * the whole image. A comment in each file states the window. Values that are not finite, and
- * invalid pixels, are black.
+ * Writes slices as gray pictures, one PNG file each in a folder, or one file if there is one slice.
+ * Unsigned values of 8 and 16 bits are stored unchanged; others become 8 bits by a window, which
+ * the chain gives, or which goes from the 1st to the 99th percentile of a sample of the whole
+ * image. A comment in each file states the window. Invalid pixels and values that are not finite
+ * are black.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,12 +19,12 @@
 struct png_files {
     struct sink sink; /* first */
     struct sink_scratch scratch;
-    bool raw; /* values are stored as they are */
+    bool raw; /* values are stored unchanged */
     struct sink_window window;
     char comment[PNG_COMMENT];
 };
 
-/* Returns true where an image's values can be the gray values themselves. */
+/* Returns true if an image's values can be used as gray values. */
 static bool is_raw(const struct sink_request *request)
 {
     return !request->window.given &&
@@ -43,7 +43,7 @@ static const char *refusal(const struct sink_request *request)
 
 /* ---- one picture ----------------------------------------------------------------------------- */
 
-/* Turns slice z to gray bytes, 16-bit ones high byte first. */
+/* Converts slice z to gray bytes; 16-bit values have the high byte first. */
 static void make_gray(const struct png_files *files, int64_t z, const unsigned char *slice,
                       unsigned char *gray)
 {

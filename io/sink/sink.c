@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the list of the formats, and what is done with one of them: it is found by its name or a
+ * The list of output formats, and what is done with each of them: it is found by its name or a
  * suffix, checked, opened, finished, published and closed.
  */
 #include "io/sink/sink.h"
@@ -14,13 +14,13 @@
 const struct sink_format *const ts_sink_formats[SINK_FORMATS + 1] = {&nifti_sink, &tiff_sink,
                                                                      &png_sink, &dicom_sink, NULL};
 
-/* A folder that was given such a name is a file that somebody expected. */
+/* A folder must not have such a name, since somebody would expect a file. */
 static const char *const file_suffixes[] = {".dcm",  ".ima", ".nrrd", ".nhdr", ".hdr", ".img",
                                             ".mha",  ".mhd", ".npy",  ".raw",  ".jpg", ".jpeg",
                                             ".bmp",  ".gif", ".gz",   ".zip",  ".tar", ".xz",
                                             ".yaml", ".yml", ".txt",  ".json", ".csv", NULL};
 
-/* Returns true where the path ends in one of the suffixes, in any case. */
+/* Returns true if the path ends in one of the suffixes, in any case. */
 static bool ends_in_one(const char *path, const char *const *suffixes)
 {
     for (; *suffixes; suffixes++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the formats share, and what is known of a format without the list of them (sink.c):
- * suffixes, failures, and the facts about the input as they hold for the image.
+ * suffixes, failures, and those facts about the input that apply to the image.
  */
 #include <math.h>
 #include <stdio.h>
@@ -119,12 +119,12 @@ bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size)
     if (fact->numbers || !ts_sink_known_text(fact->value, out, size))
         return false;
     if (!strcmp(fact->name, "phase_encoding_direction") && !strcmp(out, "COLUMN"))
-        out[3] = '\0'; /* of enhanced objects; classic ones have COL */
+        out[3] = '\0'; /* for enhanced objects; classic ones have COL */
     return *out != '\0';
 }
 
-/* Returns true where axis d (0: slices, 1: columns, 2: rows) lies along the input's, in either
- * sense. */
+/* Returns true if axis d (0: slices, 1: columns, 2: rows) is parallel to the input's, in the same
+   or opposite direction. */
 static bool along_input(const struct sink_request *request, int d)
 {
     const struct ts_image *image = request->image, *input = request->input;

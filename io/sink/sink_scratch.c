@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each slice gives every k-th value to the sample, so that a sample has at most 4 million values
- * and is the same however the slices came.
+ * and does not depend on how slices were put.
  */
 #include "io/sink/sink_scratch.h"
 
@@ -16,7 +16,7 @@
 
 enum { SLICE_SAMPLE = 4096, MOST_SAMPLE = 4 << 20, BLOCK = 1024 };
 
-/* Returns how many values lie between two that are taken from a slice. */
+/* Returns the distance of two values of a slice that are in the sample. */
 static size_t step_of(const struct sink *sink)
 {
     const size_t count = ts_slice_count(&sink->image), slices = (size_t)ts_sink_slices(sink);
@@ -33,7 +33,7 @@ static int open_file(const struct sink *sink)
                : ts_file_scratch(staged->file.folder, ts_base_name(staged->file.path));
 }
 
-/* Forgets what was found of the values. */
+/* Resets what was found in the values. */
 static void forget(struct sink_scratch *scratch)
 {
     scratch->low = scratch->hidden_low = INFINITY;
@@ -60,8 +60,8 @@ enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink
                : ts_diag_no_memory(diag, scratch->most_sample * sizeof(float));
 }
 
-/* Makes values of invalid pixels NaN, and notes their range. `values` are those of pixels [first,
- * first + n). */
+/* Replaces the values of invalid pixels by NaN, and notes their range. `values` are those of pixels
+   [first, first + n). */
 static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t z, size_t first,
                  double *values, size_t n)
 {
@@ -74,8 +74,8 @@ static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t 
     }
 }
 
-/* Makes the step the largest power of two that divides the distances of the values from the first
- * one. Measured values end this soon: 16 bits cannot count their steps. */
+/* Sets the step to the largest power of two that divides all distances from the first value.
+   Measured values end this early, because 16 bits cannot count their steps. */
 static void find_step(struct sink_scratch *scratch, const double *values, size_t n)
 {
     enum { DIGITS = 53, MOST_STEPS = 65535 };
@@ -94,7 +94,7 @@ static void find_step(struct sink_scratch *scratch, const double *values, size_t
     }
 }
 
-/* Looks at the values of slice z: their range and step, whether all are finite, and the sample. */
+/* Examines the values of slice z: their range and step, whether all are finite, and the sample. */
 static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t z,
                  const unsigned char *slice, size_t step)
 {
@@ -138,8 +138,8 @@ enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *s
                : ts_sink_failed(sink, errno, diag);
 }
 
-/* Looks at the values once more. When they were put the mask was not known, so that range, step and
- * sample are those of all pixels. */
+/* Examines the values again: the mask was not known when they were put, so range, step and sample
+   included invalid pixels. */
 static enum ts_status look_again(struct sink_scratch *scratch, const struct sink *sink,
                                  struct ts_diag *diag)
 {

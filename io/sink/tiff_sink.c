@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their
- * type and are not compressed. The resolution is in pixels a mm without a unit, and ImageJ's
- * description has the unit and the distance of the slices, as ImageJ writes them and tifffile reads
- * them. A file that could pass 2 GiB is a BigTIFF.
+ * Writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their type
+ * and are not compressed. The resolution is in pixels a mm without a unit, and ImageJ's description
+ * has the unit and the distance of the slices, as ImageJ writes them and tifffile reads them. A
+ * file that could pass 2 GiB is a BigTIFF.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ enum { STRIP_BYTES = 4 << 20, LARGEST_CLASSIC = INT32_MAX };
 
 struct tiff_pages_file {
     struct sink sink;              /* first */
-    TIFF *tiff;                    /* of one file of all pages; NULL in a folder */
+    TIFF *tiff;                    /* the one file of all pages; NULL in a folder */
     char problem[TIFF_TEXT_BYTES]; /* libtiff's first error */
-    int error;                     /* errno of the write that made it fail; 0: none */
+    int error;                     /* errno of the write that failed; 0: none */
 };
 
 static const char *refusal(const struct sink_request *request)
@@ -41,7 +41,7 @@ static int ignore(TIFF *tiff, void *user, const char *module, const char *format
     return 1;
 }
 
-/* libtiff reports a write that failed before it does anything else. */
+/* libtiff reports a failed write at once, so errno is still that of the write. */
 __attribute__((format(printf, 4, 0))) static int
 keep_error(TIFF *tiff, void *user, const char *module, const char *format, va_list arguments)
 {
@@ -52,7 +52,7 @@ keep_error(TIFF *tiff, void *user, const char *module, const char *format, va_li
     return ts_tiff_keep_error(tiff, file->problem, module, format, arguments);
 }
 
-/* Opens a file through a copy of the descriptor, which TIFFClose closes. */
+/* Opens a file through a copy of the descriptor; TIFFClose closes the copy. */
 static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
@@ -92,9 +92,8 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
     const char *unit = image->axes[2].unit;
     char text[256];
     int n = snprintf(text, sizeof text, "ImageJ=1.53t\n");
-    /* The number of images is left out: ImageJ and tifffile take it for a promise that all values
-     * follow those of the first page without a gap, and here every page has its directory behind
-     * it. */
+    /* The number of images is left out: ImageJ and tifffile would conclude that all values follow
+       those of the first page without a gap, but here every page is followed by a directory. */
     if (pages > 1)
         n += snprintf(text + n, sizeof text - (size_t)n, "slices=%lld\n",
                       (long long)(pages / volumes));
@@ -122,9 +121,9 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
            TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, text);
 }
 
-/* Writes a page; pages and volumes: how many the file will have. Its directory goes before its
- * values: where the second directory lies behind as many bytes as all values have, tifffile takes
- * them for one piece. */
+/* Writes a page of a file that will have so many pages and volumes. Its directory comes before its
+   values: if the second directory were as far behind the first values as all values are long,
+   tifffile would take them for one piece. */
 static bool write_page(TIFF *tiff, const struct ts_image *image, unsigned char *slice,
                        int64_t pages, int64_t volumes)
 {
