@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The unit by its names, and by what the numbers look like: files call radians degrees and degrees
- * radians, and half a turn or a turn in the one unit is an unlikely range in the other.
+ * Finds the unit by its name, and checks it by the range of the numbers: files confuse degrees and
+ * radians, but half a turn or a whole turn in one unit is an unlikely range in the other.
  */
 #include "io/source/angle_unit.h"
 
@@ -37,9 +37,9 @@ double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit)
     return high - low;
 }
 
-/* Returns true where n even steps over this range are those of half a turn or a turn, the end
- * included or not. A short scan over about 3 degrees is nothing strange: of few views only the very
- * number counts, to the digits of 32-bit floats. */
+/* Returns true if n even steps over this range make half a turn or a turn, with or without the end.
+   A scan over about 3 degrees is not unusual, so for few views the range must match within the
+   precision of 32-bit floats. */
 static bool is_turn(double range, int64_t n, double turn)
 {
     const double without_end = turn * (double)(n - 1) / (double)n,
@@ -52,9 +52,9 @@ bool ts_angles_look_like_radians(double range, int64_t n)
     return n >= 3 && (is_turn(range, n, pi) || is_turn(range, n, 2 * pi));
 }
 
-/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare, and the
- * chain can state that the unit is right. Up to ten turns, half turns that are whole are turns in
- * radians. */
+/* A range of more than two turns in radians is likely to be one in degrees: such scans are rare,
+   and the chain can state that the unit is right. Up to ten turns, whole half turns are taken as
+   radians. */
 bool ts_angles_look_like_degrees(double range, int64_t n)
 {
     const double with_end = range * (double)n / (double)(n > 1 ? n - 1 : 1),

@@ -18,7 +18,7 @@ bool ts_drop_views_may(const struct param_set *set)
     return list && list->rows == 0;
 }
 
-/* Marks the views of a range. Returns false where it is none. */
+/* Marks the views of a range. Returns false if it is no range of the n views. */
 static bool mark(const double *range, bool single, int64_t n, bool *dropped)
 {
     const double first = range[0], end = single ? first + 1 : range[1];

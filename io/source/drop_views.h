@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This says which views of a scan are read: a camera that froze, a shutter that closed or a scan
- * that was aborted leaves some that are none. Formats of scans share the parameter.
+ * Says which views of a scan are read: a camera that froze, a shutter that closed or a scan that
+ * was aborted leaves useless views. Formats of scans share the parameter.
  */
 #ifndef IO_SOURCE_DROP_VIEWS_H
 #define IO_SOURCE_DROP_VIEWS_H
@@ -16,12 +16,12 @@
                  "number, [first, end] from 0 and without the end, or a list of such ranges; "     \
                  "absent: none")
 
-/* Lists the numbers of the views that stay of n, in the arena; *kept is NULL where the set drops
- * none. n is 0 for an image without views. TS_BAD_CHAIN (drop-views) where the parameter is no list
- * of ranges of the views, or leaves none. */
+/* Lists the numbers of those of n views that stay, in the arena; *kept is NULL if the set drops
+   none. n is 0 for an image without views. TS_BAD_CHAIN (drop-views) if the parameter is no list of
+   ranges of the views, or leaves none. */
 enum ts_status ts_drop_views(const struct param_set *set, int64_t n, struct arena *arena,
                              const int64_t **kept, int64_t *n_kept, struct ts_diag *diag);
-/* Returns true where a set has the parameter, and drops nothing. */
+/* Returns true if a set has the parameter but drops nothing. */
 bool ts_drop_views_may(const struct param_set *set);
 
 #endif

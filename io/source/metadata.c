@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes come with the names of NeXus fields. Those that no table gives a key are named in JSON
- * by the same words in camel case, so that every attribute is in both.
+ * Attributes have the names of NeXus fields. JSON uses the key of a table, or else the same name in
+ * camel case, so that every attribute is in both forms.
  */
 #include "io/source/metadata.h"
 
@@ -24,7 +24,7 @@ static void camel_case(const char *name, char key[KEY_BYTES])
     key[n] = '\0';
 }
 
-/* Writes the values of a text, which backslashes divide, as a list. */
+/* Writes the values of a text, which backslashes separate, as a list. */
 static void write_texts(struct json *json, const char *key, const char *text)
 {
     char value[TEXT_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices are held in blocks: a chunk's slices, or as many of them as may be held, or single slices.
- * Block k lies in slot k % n_slots, so that blocks in a row lie in a row in memory and are read at
- * once. One thread reads what is queued, a few blocks at a time. Slices that are asked for are
+ * Slices are held in blocks: the slices of a chunk, as many of them as may be held, or single
+ * slices. Block k is in slot k % n_slots, so that consecutive blocks are consecutive in memory and
+ * are read at once. One thread reads queued blocks, a few at a time. Slices that are asked for are
  * copied as soon as their blocks are held. What nobody has announced is read when the thread is
  * idle, since both use the same readers and slots.
  */
@@ -15,12 +15,13 @@
 #include "core/thread.h"
 
 enum {
-    COPY_BYTES = 1 << 20,   /* fewer are copied by one thread */
-    COPY_THREADS = 4,       /* reach the rate of the memory */
-    FIRST_BYTES = 64 << 20, /* that are read at a time at first, so that the first ones need not
-                               wait for the last */
-    MOST_BYTES =
-        512 << 20 /* and at last: more at a time are read faster, in longer ranges of each frame */
+    COPY_BYTES = 1 << 20, /* up to this, one thread copies */
+    COPY_THREADS = 4,     /* enough to reach the rate of the memory */
+    /* bytes that are read at a time at first, so that the first slices need not wait for later
+       ones */
+    FIRST_BYTES = 64 << 20,
+    MOST_BYTES = 512 << 20 /* and finally: larger reads are faster, since they read longer ranges of
+                              each frame */
 };
 
 enum slot_state { SLOT_EMPTY, SLOT_QUEUED, SLOT_READING, SLOT_HELD };
@@ -30,18 +31,18 @@ struct slot {
     enum slot_state state;
 };
 
-/* The blocks of a source. Where a chunk is cut into several, its last block may be shorter. */
+/* The blocks of a source. If a chunk is cut into several blocks, its last one may be shorter. */
 struct blocks {
     int64_t n_slices, chunk, size; /* size: slices of a whole block */
     int64_t per_chunk, n_slots;
     size_t slice_bytes;
 };
 
-/* Slices that are read to a place of the caller's, who has announced them. */
+/* Slices that are read to memory of the caller, who has announced them. */
 struct direct {
     int64_t z, n; /* n == 0: none */
     void *out;
-    enum slot_state state; /* SLOT_EMPTY: reading failed */
+    enum slot_state state; /* SLOT_EMPTY: also after reading failed */
 };
 
 struct read_ahead {
@@ -53,14 +54,15 @@ struct read_ahead {
     unsigned char *memory;
 
     pthread_mutex_t lock;
-    pthread_cond_t queued, held; /* held: some blocks are, or the thread is idle */
+    pthread_cond_t queued, held; /* held: a block is held now, or the thread is idle */
     pthread_t thread;
     bool has_thread, busy, ending;
     struct direct direct;
-    size_t run_bytes; /* that are read next at a time; doubled each time */
+    size_t run_bytes; /* how many bytes are read next at a time; doubled each time */
     int64_t n_queued;
-    struct ts_diag *unheard; /* records of the thread; nobody reads them, since the read meets the
-                                same failure */
+    /* records of the thread, which nobody reads: the read that asks for the slices meets the same
+       failure */
+    struct ts_diag *unheard;
 };
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -70,8 +72,8 @@ static int64_t divide_up(int64_t n, int64_t by)
     return (n + by - 1) / by;
 }
 
-/* Returns the slots in which all blocks of `ahead` slices in a row have place. A chunk of several
- * slices is held in any case. */
+/* Returns how many slots hold all blocks of any `ahead` consecutive slices. A chunk of several
+   slices is always held. */
 static int64_t count_slots(const struct blocks *blocks, int64_t ahead)
 {
     const int64_t all = divide_up(blocks->n_slices, blocks->chunk) * blocks->per_chunk,
@@ -141,8 +143,8 @@ size_t ts_read_ahead_bytes(const struct source *source, const struct read_rule *
 
 /* ---- in the background ----------------------------------------------------------------------- */
 
-/* Returns the slot of the lowest block that is queued, and in *n how many blocks, with it, are read
- * next. */
+/* Returns the slot of the lowest queued block, and sets *n to the number of blocks from it on that
+   are read next. */
 static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
 {
     const struct blocks *blocks = &reading->blocks;
@@ -170,7 +172,8 @@ static void set_state(struct read_ahead *reading, int64_t first, int64_t n, enum
         reading->slots[s].state = state;
 }
 
-/* Reads what was announced with a place. The lock is held before and after. */
+/* Reads slices that were announced with a destination. The caller holds the lock before and
+   after. */
 static void read_direct(struct read_ahead *reading)
 {
     struct direct *direct = &reading->direct;
@@ -230,8 +233,8 @@ static bool start_thread(struct read_ahead *reading)
     return reading->has_thread;
 }
 
-/* Forgets what was announced with a place, once nobody writes there any more: where it is `wanted`,
- * once it has been read. Returns whether it was. */
+/* Drops the announcement with a destination once nobody writes there any more; if it is `wanted`,
+   once it was read. Returns true if it was read. */
 static bool end_direct(struct read_ahead *reading, bool wanted)
 {
     const enum slot_state *state = &reading->direct.state;
@@ -318,8 +321,8 @@ static enum ts_status hold(struct read_ahead *reading, int64_t k, struct ts_diag
     return status;
 }
 
-/* Returns whether block k is read for [z, end) alone: it lies within, or it cannot be kept for
- * those behind. */
+/* Returns true if block k is read only for [z, end): all of it is asked for, or it cannot be kept
+   for later slices. */
 static bool is_passed_on(const struct read_ahead *reading, int64_t k, int64_t z, int64_t end)
 {
     const struct blocks *blocks = &reading->blocks;
@@ -327,8 +330,8 @@ static bool is_passed_on(const struct read_ahead *reading, int64_t k, int64_t z,
            (z <= block_first(blocks, k) && block_end(blocks, k) <= end);
 }
 
-/* Returns whether block k is held, and waits until that is decided: a block that is not held is
- * read by the caller, once the thread is idle. */
+/* Returns true if block k is held, after waiting until that is decided. If it is not held, the
+   caller reads it once the thread is idle. */
 static bool wait_for_block(struct read_ahead *reading, int64_t k)
 {
     pthread_mutex_lock(&reading->lock);

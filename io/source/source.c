@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The formats share these parts: units and axes of the image, the facts about its slices, and the
- * digests of those that have been read.
+ * The parts that formats share: units and axes of the image, the facts about its slices, and the
+ * digests of slices that were read.
  */
 #include "io/source/source.h"
 
@@ -181,7 +181,7 @@ static size_t add_numbers(const char *name, const double *numbers, int n,
     return used;
 }
 
-/* Angles and other positions are recorded by themselves. */
+/* Angles and other positions are recorded separately. */
 static size_t add_axis(const struct ts_axis *axis, char text[SOURCE_GRID_BYTES], size_t used)
 {
     char name[64];

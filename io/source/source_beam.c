@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the parameters of the beam against each other and against the image, and brings angles to
- * our convention: degrees that rise from x towards y.
+ * Checks the parameters of the beam against each other and against the image, and converts angles
+ * to our convention: degrees that rise from x towards y.
  */
 #include "io/source/source_beam.h"
 
@@ -20,12 +20,12 @@ enum {
     DISTANCES = 1,
     ANGLES = 3,
     NAMES = 5
-}; /* the first name of distances and of angles; the number of names */
+}; /* the first names of distances and of angles; the number of names */
 
 static const char *const names[NAMES] = {"beam", "source_axis", "source_detector", "angle_sense",
                                          "angle_offset"};
 
-/* The distances belong to a fan, and a fan needs both. */
+/* Checks that distances are given for a fan, both of them, and only for a fan. */
 static enum ts_status check_given(const struct param_set *set, const struct ts_beam *beam,
                                   struct ts_diag *diag)
 {
@@ -41,7 +41,7 @@ static enum ts_status check_given(const struct param_set *set, const struct ts_b
     return TS_OK;
 }
 
-/* Returns the angle of the last detector pixel from the central ray. */
+/* Returns the angle, in degrees, of the last detector pixel from the central ray. */
 static double last_degree(const struct ts_beam *beam, const struct ts_axis *detector)
 {
     const double last = fmax(fabs(detector->first),
@@ -106,8 +106,8 @@ static const void *value_of(const struct param_set *set, const char *name)
     return ts_param_find(set->params, set->n_params, name, &i) ? ts_param_field(set, i) : NULL;
 }
 
-/* Gives the angles the sense and the offset of the chain. Frames without angles, such as flats,
- * have none to change. */
+/* Applies the chain's sense and offset to the angles. Frames without angles, such as flats, stay
+   unchanged. */
 static enum ts_status turn_views(const struct param_set *set, struct ts_axis *views,
                                  struct ts_diag *diag)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This sets the beam of a sinogram and the sense of its angles. The chain states them, because
- * files of these formats do not.
+ * Sets the beam of a sinogram and the sense of its angles. The chain states them, because files of
+ * these formats do not.
  */
 #ifndef IO_SOURCE_SOURCE_BEAM_H
 #define IO_SOURCE_SOURCE_BEAM_H
@@ -12,7 +12,7 @@ enum angle_sense { ANGLE_SENSE_X_TO_Y, ANGLE_SENSE_Y_TO_X };
 
 extern const struct choice ts_angle_sense_choices[];
 
-/* These fields of a format's parameter struct, and their parameters. */
+/* Fields of a format's parameter struct, and their parameters. */
 #define BEAM_FIELDS                                                                                \
     int32_t beam;                        /* enum ts_beam_kind */                                   \
     double source_axis, source_detector; /* mm */                                                  \
@@ -27,16 +27,16 @@ extern const struct choice ts_angle_sense_choices[];
               .doc = "added to every angle, after angle_sense")
 
 /* Sets image->beam from the set, and applies angle_sense and angle_offset to the views, whose
- * positions are the source's own to write; the image's axes are described already. TS_BAD_CHAIN
- * where it cannot be: beam-volume, source-parallel, source-missing, source-unit, detector-inside,
- * fan-angle, views-without-angles. */
+   positions the source owns and may change; the image's axes are already described. Returns
+   TS_BAD_CHAIN if it cannot: beam-volume, source-parallel, source-missing, source-unit,
+   detector-inside, fan-angle, views-without-angles. */
 enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *image,
                               struct ts_diag *diag);
-/* Marks parameters that play no part, in a format's resolve(): all of these for a volume,
- * angle_sense and angle_offset for frames without angles. */
+/* Marks unused parameters, in a format's resolve(): all of these for a volume, angle_sense and
+   angle_offset for frames without angles. */
 void ts_source_beam_resolve(struct param_set *set, const struct source *source);
-/* Returns a sentence about the fault in a fan's distances and the detector pixels that it meets, or
- * NULL where there is none. */
+/* Returns a sentence about what is wrong with a fan's distances for these detector pixels; NULL if
+   nothing is. */
 const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image is masked where any of its slices states padding, and `padding` says that it counts.
+ * An image is masked if any of its slices states padding, and `padding` says that it counts.
  */
 #include "io/source/source_padding.h"
 

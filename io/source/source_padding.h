@@ -16,11 +16,11 @@ extern const struct choice ts_source_padding_choices[];
           .init.choice = PADDING_EXCLUDE, .old = {.until = 1, .init.choice = PADDING_VALUE},       \
           .doc = "what pixels " which " are")
 
-/* Makes the image masked, and its bits, where any of the slices states padding and the parameter
- * excludes it. */
+/* Makes the image masked, and allocates its bits, if any of the slices states padding and the
+   parameter excludes it. */
 enum ts_status ts_source_set_padding(struct source *source, enum source_padding padding,
                                      struct ts_diag *diag);
-/* Marks `padding` as idle where no slice states any. For resolve() of the format. */
+/* Marks `padding` as unused if no slice states any. For resolve() of the format. */
 void ts_source_resolve_padding(struct param_set *set, const struct source *source);
 
 #endif

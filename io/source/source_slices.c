@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This source passes every call on to the whole source, with z moved by the first slice of the
- * range, and by those of the volumes before the one that is taken. The facts about its slices are
- * the whole's own, from that slice on.
+ * This source passes every call on to the whole source, with z increased by the first slice of the
+ * range and by the slices of the volumes before the one that is taken. The facts about its slices
+ * are those of the whole, from that slice on.
  */
 #include "io/source/source_slices.h"
 
@@ -13,11 +13,11 @@
 struct cut_source {
     struct source base;
     struct source *whole;
-    int64_t offset; /* number of its slice 0 in the whole */
+    int64_t offset; /* number of the part's slice 0 in the whole */
 };
 
-/* This part of a source is slices [first, first + n) of each volume, or of the one that is
- * taken. */
+/* A part of a source: slices [first, first + n) of each volume, or of the one volume that is
+   taken. */
 struct part {
     int64_t first, n, volume; /* volume -1: all */
 };
@@ -111,7 +111,7 @@ static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .holds = holds,
                                           .close = close_source};
 
-/* Returns a copy of the attributes in which those of slices and volumes are those of the part. */
+/* Returns a copy of the attributes, in which those of slices and volumes are cut to the part. */
 static struct source_attribute *cut_attributes(const struct source *whole, const struct part *part)
 {
     const int64_t volume = part->volume < 0 ? 0 : part->volume, n_slices = whole->n_slices;
@@ -132,7 +132,7 @@ static struct source_attribute *cut_attributes(const struct source *whole, const
     return cut;
 }
 
-/* Makes one volume of the series. */
+/* Makes the series a single volume: this one of it. */
 static void take_volume(struct source *base, int64_t volume)
 {
     base->n_volumes = 1;
@@ -141,7 +141,7 @@ static void take_volume(struct source *base, int64_t volume)
         base->gradients += 3 * volume;
 }
 
-/* Makes a source of the part, which owns the whole one; NULL where memory is out. */
+/* Makes a source of the part; it owns the whole source. NULL if memory is out. */
 static struct source *cut_take(struct source *whole, const struct part *part)
 {
     const int64_t first = part->first, n = part->n;
@@ -171,7 +171,7 @@ static struct source *cut_take(struct source *whole, const struct part *part)
     return &cut->base;
 }
 
-/* Returns a list of numbers, or NULL where the format has none of this name. */
+/* Returns the list of numbers of this name; NULL if the format has none. */
 static const struct ts_numbers *numbers_of(const struct param_set *set, const char *name)
 {
     size_t i;
@@ -185,7 +185,7 @@ const struct ts_numbers *ts_source_slices(const struct param_set *set)
     return numbers_of(set, "slices");
 }
 
-/* Reads the volume that `take` names; -1 where it names none. */
+/* Finds the number of the volume that `take` names; -1 if it names none. */
 static enum ts_status volume_of(const struct param_set *set, int64_t n_volumes, int64_t *volume,
                                 struct ts_diag *diag)
 {
@@ -204,7 +204,8 @@ static enum ts_status volume_of(const struct param_set *set, int64_t n_volumes, 
     return ts_diag_hint(diag, "take: N with 0 <= N <= %" PRId64, n_volumes - 1);
 }
 
-/* Reads the range [*first, *end) of n slices out of the numbers; all where there are none. */
+/* Converts the numbers to the range [*first, *end) of n slices; all slices if there are no
+   numbers. */
 static enum ts_status range_of(const struct param_set *set, const struct ts_numbers *slices,
                                int64_t n, int64_t *first, int64_t *end, struct ts_diag *diag)
 {

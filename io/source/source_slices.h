@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes a range of a source's slices, or one of its volumes, a source of its own, for every
- * format alike. No other slice is read. Positions along z and the origin stay those that the slices
- * have in the whole.
+ * Makes a source of a range of slices, or of one volume, of another source, for every format alike.
+ * No other slice is read. Positions along z and the origin are those that the slices have in the
+ * whole.
  */
 #ifndef IO_SOURCE_SOURCE_SLICES_H
 #define IO_SOURCE_SOURCE_SLICES_H
@@ -16,31 +16,31 @@
                  "from 0 and without "                                                             \
                  "the end; absent: all, and of flats and darks those of `input`")
 
-/* This is the parameter of a format whose images may have several volumes. Its parameter struct has
- * the field `struct ts_numbers take`. */
+/* The parameter of a format whose images may have several volumes. Its parameter struct has the
+   field `struct ts_numbers take`. */
 #define TAKE_PARAM(type)                                                                           \
     PARAM(type, take, .optional = true, .unit = "", .min = 0, .max = 1 << 20,                      \
           .doc = "which of several volumes is read: its number, from 0; absent: all, one after "   \
                  "the other")
 
-/* Returns the value of `slices`, or NULL where the format has none. */
+/* Returns the value of `slices`, or NULL if the format has none. */
 const struct ts_numbers *ts_source_slices(const struct param_set *set);
 
-/* Opens a source of a format with open_on() on an open image. */
+/* Opens a source on the grid of an open image, by the format's open_on(). */
 enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
                                  const struct source *image, struct source **source,
                                  struct ts_diag *diag);
 
-/* Returns the number by which read(), prefetch() and `slices` know slice i, where i counts the
- * slices of all volumes, one volume after the other. */
+/* Returns the number of slice i for read(), prefetch() and `slices`, where i counts the slices of
+   all volumes, one volume after the other. */
 static inline int64_t ts_source_number(const struct source *source, int64_t i)
 {
     return i / source->n_slices * source->n_whole + i % source->n_slices;
 }
 
-/* Opens the source, and cuts it to the set's `slices` and `take`. TS_BAD_CHAIN where these are no
- * range (slices-list), or not within the input (slices-range, take-volume), and for a format that
- * only opens on another input (source-on). */
+/* Opens the source, and cuts it to the set's `slices` and `take`. Returns TS_BAD_CHAIN if these are
+   no range (slices-list) or are not within the input (slices-range, take-volume), or if the format
+   opens only on the grid of another input (source-on). */
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set,
                               struct source **source, struct ts_diag *diag);
 

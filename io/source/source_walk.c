@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A slab is announced to the source before the one before it is used. Where nobody uses slabs
- * nothing is announced: the source then reads to the walk's memory and copies nothing.
+ * A slab is announced to the source before the previous one is used. If nobody uses slabs, nothing
+ * is announced: the source then reads to the walk's memory and copies nothing.
  */
 #include "io/source/source_walk.h"
 
@@ -19,7 +19,7 @@ int64_t ts_source_slab_slices(const struct source *source, const struct source *
     return most < 1 ? 1 : most < source->n_slices ? most : source->n_slices;
 }
 
-/* Makes the slab of the next wanted slices, behind `slab`; n is 0 behind the last. */
+/* Makes the slab of the wanted slices that come next after `slab`; its n is 0 if there are none. */
 static struct source_slab find_next(const struct source_walk *walk, const struct source_slab *slab)
 {
     const struct source *source = walk->source;

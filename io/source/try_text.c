@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A word keeps its characters where none of them means anything to a chain. A command stands in
- * single quotes, between which a shell changes nothing; a single quote itself ends them, stands
- * escaped, and begins them anew.
+ * A word is not quoted if none of its characters has a meaning in a chain. A command is in single
+ * quotes, between which a shell changes nothing; a single quote in it ends them, is escaped, and
+ * begins them again.
  */
 #include "io/source/try_text.h"
 

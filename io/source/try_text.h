@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Texts that a user copies from what the program prints: a word of a chain on one line, such as a
- * path, and a whole command for a shell. Both are quoted only where they must be, since most paths
+ * path, and a whole command for a shell. Both are quoted only if they must be, since most paths
  * need no quotes.
  */
 #ifndef IO_SOURCE_TRY_TEXT_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Writes a text as one word of a chain on one line, and of YAML between braces: in double quotes,
- * with \" and \\, where it holds blanks, quotes or marks of either form. Control characters are
+ * with \" and \\, if it holds blanks, quotes or marks of either form. Control characters are
  * written as \xHH. */
 void ts_try_word(FILE *stream, const char *text);
 /* Writes "tomostage check 'INPUT'", where INPUT is the input of a chain on one line, as a POSIX

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the parameter `unreadable`, which inputs that are folders of files share. It decides
- * whether a file that cannot be read ends the run or is skipped with a warning. io/source/source.c
- * has the texts of its choices, so that every format describes them in the same words.
+ * The parameter `unreadable`, which inputs that are folders of files share. It decides whether a
+ * file that cannot be read ends the run or is skipped with a warning. io/source/source.c has the
+ * texts of its choices, so that every format describes them in the same words.
  */
 #ifndef IO_SOURCE_UNREADABLE_H
 #define IO_SOURCE_UNREADABLE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes volumes for people and in JSON, so that `info` says the same of one whatever file it is
- * in.
+ * Describes volumes for people and in JSON, so that `info` uses the same words for all file
+ * formats.
  */
 #include "io/source/volume_text.h"
 
@@ -34,7 +34,7 @@ static void write_numbers(struct json *json, const char *key, const double *valu
 
 void ts_volume_json(struct json *json, const struct ts_image *image)
 {
-    double spacing[3]; /* NaN, which becomes null: not known */
+    double spacing[3]; /* in JSON NaN, not known, becomes null */
     for (int d = 0; d < 3; d++)
         spacing[d] = strcmp(image->axes[d].unit, "mm") ? NAN : image->axes[d].spacing;
     char orientation[64];
