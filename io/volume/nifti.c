@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are
- * changed for LPS. sform goes before qform, as in nibabel. Without either the volume has no place
- * in a patient. A fourth axis is one of volumes by time, which begins at toffset; they are numbered
- * where the header names no unit of time. Or it is one of frequencies, by its unit, or the sweep
- * that this program wrote.
+ * changed for LPS. sform comes before qform, as in nibabel. Without either, the volume has no place
+ * in a patient. A fourth axis is one of times, which begin at toffset (volumes are numbered if the
+ * header states no unit of time), of frequencies, according to its unit, or of a sweep that this
+ * program wrote.
  */
 #include "io/volume/nifti.h"
 
@@ -88,7 +88,7 @@ int ts_nifti_datatype(enum ts_dtype dtype)
     return 0;
 }
 
-/* Finds the element type of a code. Returns false where there is none. */
+/* Finds the element type of a code. Returns false if there is none. */
 static bool nifti_dtype(int datatype, enum ts_dtype *dtype)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -124,7 +124,7 @@ static const char *nifti_name(int datatype)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* Returns the double that the shortest decimal text stands for which rounds to this float. */
+/* Returns the double of the shortest decimal text that rounds to this float. */
 static double shortest(float value)
 {
     char text[32];
@@ -234,14 +234,14 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
     return versions[v].bytes + 4;
 }
 
-/* Two transforms are the same if they place no voxel farther apart than half a voxel or, since the
- * float a of a quaternion that turns by half a circle is good to 3.5e-4, a thousandth of the
- * volume's diagonal. */
+/* Two transforms are the same if they place no voxel farther apart than half a voxel or a
+   thousandth of the volume's diagonal; the latter because the float a of a quaternion that turns by
+   half a circle has an error of 3.5e-4. */
 static const double SAME_VOXEL = 0.5, SAME_TURN = 1e-3;
 
 /* ---- transforms ------------------------------------------------------------------------------ */
 
-/* Fills in the qform with these spacings. */
+/* Makes the transform of the qform with these spacings. */
 static void turn_of(const struct nifti_header *header, const double *spacings, double rows[3][4])
 {
     const double b = header->b, c = header->c, d = header->d;
@@ -308,8 +308,8 @@ double ts_nifti_apart(const struct nifti_header *header, double *tolerance, bool
     return apart;
 }
 
-/* Finds the quaternion of a turn, whose columns are r. Of four equivalent formulas the one with the
- * largest divisor is taken (S. W. Shepperd, 1978). */
+/* Finds the quaternion of a rotation matrix with columns r. Of four equivalent formulas it takes
+   the one with the largest divisor (S. W. Shepperd, 1978). */
 static void quaternion_of(const double r[3][3], double q[4])
 {
     const double trace = r[0][0] + r[1][1] + r[2][2];
@@ -374,12 +374,13 @@ static const struct param nifti_params[] = {
     SLICES_PARAM(struct nifti_params),
 };
 
-/* Values begin before this byte: only a header and extensions, which are short texts, stand before
- * them. */
+/* Values begin before this byte, since only a header and extensions, which are short texts, come
+   before them. */
 enum { MOST_OFFSET = 1 << 28 };
 enum { MOST_JSON = 1 << 20 };
-static const double SAME_TIME = 1e-3;    /* in steps */
-static const double SAME_SPACING = 0.01; /* of the spacing; the 0.49 of 0.488 is the same */
+static const double SAME_TIME = 1e-3; /* in steps */
+/* relative tolerance of spacings; 0.49 and 0.488 are the same */
+static const double SAME_SPACING = 0.01;
 
 static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header,
                                   struct ts_diag *diag)
@@ -448,7 +449,7 @@ static enum ts_status take_type(struct volume_layout *layout, const struct nifti
         return ts_diag_hint(diag, "correct the one that is wrong");
     }
     layout->swapped = header->swapped;
-    /* A slope of 0 says that there is no scale. */
+    /* A slope of 0 means that there is no scale. */
     if (!isfinite(header->slope)) {
         const struct diag_site site = {
             .code = "nifti-scale", .span = layout->span, .stage = layout->site};
@@ -463,8 +464,7 @@ static enum ts_status take_type(struct volume_layout *layout, const struct nifti
     return TS_OK;
 }
 
-/* Returns mm in one of the header's lengths. A header without a unit means mm, as programs take
- * it. */
+/* Returns the header's unit of length in mm. Without a unit it is mm, as other programs assume. */
 static double unit_mm(const struct nifti_header *header)
 {
     switch ((int)header->units & NIFTI_LENGTHS) {
@@ -477,7 +477,7 @@ static double unit_mm(const struct nifti_header *header)
     }
 }
 
-/* Returns how many of the header's times make a second, 0 where it names no unit of time. */
+/* Returns how many of the header's units of time make a second; 0 if it states no unit of time. */
 static double units_per_second(const struct nifti_header *header)
 {
     switch ((int)header->units & NIFTI_TIMES) {
@@ -492,8 +492,8 @@ static double units_per_second(const struct nifti_header *header)
     }
 }
 
-/* Takes the name and the values of a sweep from a header that this program wrote; others have no
- * name for the axis. */
+/* Takes the name and the values of a sweep from a header that this program wrote; other headers
+   have no name for the axis. */
 static enum ts_status take_sweep(struct volume_layout *layout, const struct nifti_header *header,
                                  struct ts_diag *diag)
 {
@@ -510,7 +510,7 @@ static enum ts_status take_sweep(struct volume_layout *layout, const struct nift
     return layout->by ? TS_OK : ts_diag_no_memory(diag, strlen(name));
 }
 
-/* Takes the name and the unit of a fourth axis that the header gives a unit of no time. */
+/* Takes the name and the unit of a fourth axis whose unit is not one of time. */
 static void take_spectrum(struct volume_layout *layout, const struct nifti_header *header)
 {
     static const struct {
@@ -551,8 +551,8 @@ static void take_components(struct volume_layout *layout, const struct nifti_hea
                     layout->path, code, (long long)layout->n[3]);
 }
 
-/* Takes the times of volumes, where the header names their unit. A time of the first one beside
- * which the step vanishes would give all volumes one time. */
+/* Takes the times of volumes, if the header states their unit. Ignores a first time so large that
+   adding the step does not change it, since all volumes would have one time. */
 static void take_times(struct volume_layout *layout, const struct nifti_header *header,
                        struct ts_diag *diag)
 {
@@ -574,8 +574,8 @@ static void take_times(struct volume_layout *layout, const struct nifti_header *
         isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
 }
 
-/* Returns the text of the file that ends in .json beside the image, from calloc, or NULL where
- * there is none. */
+/* Returns the text of the .json file beside the image, which the caller frees; NULL if there is
+   none. */
 static char *text_beside(const struct volume_layout *layout)
 {
     static const char *const endings[] = {".nii.gz", ".nii", ".hdr", ".img", ".gz"};
@@ -598,7 +598,7 @@ static char *text_beside(const struct volume_layout *layout)
     return text;
 }
 
-/* Returns true where the list of numbers is that of even times. */
+/* Returns true if the list of numbers is one of even times. */
 static bool lists_even_times(const struct volume_layout *layout, const char *list)
 {
     double first = 0;
@@ -613,8 +613,8 @@ static bool lists_even_times(const struct volume_layout *layout, const char *lis
     return *list == ']' && layout->step > 0;
 }
 
-/* The header has one step for all volumes. The file of BIDS beside it may state their times, which
- * are not read. */
+/* Warns of a .json file of BIDS that states uneven times of the volumes. The times are not read
+   from it; the header has one step for all volumes. */
 static void warn_of_times_beside(const struct volume_layout *layout, struct ts_diag *diag)
 {
     char *text = layout->n[3] > 1 && !layout->by ? text_beside(layout) : NULL;
@@ -655,11 +655,11 @@ static void settle_forms(const struct volume_layout *layout, struct nifti_header
     *header = other;
 }
 
-/* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
+/* The spacings are those of pixdim if the lengths of the transform's columns agree with them. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
     const double mm = unit_mm(header);
-    /* This program names mm wherever it knows lengths; others do not always. */
+    /* This program always states mm if it knows lengths; others do not. */
     const bool is_unitless =
         !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
     layout->upwards = true;
@@ -680,7 +680,7 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
     }
 }
 
-/* Warns of a header that says in two ways how the volume lies: what is not used may be right. */
+/* Warns of a header whose two transforms differ: the one that is not used may be right. */
 static void warn_of_forms(const struct volume_layout *layout, const struct nifti_header *header,
                           struct ts_diag *diag)
 {
@@ -714,7 +714,7 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
     }
 }
 
-/* The values lie behind the header, or in the file of the same name that ends in .img. */
+/* The values are behind the header, or in the .img file of the same name. */
 static enum ts_status find_values(struct volume_layout *layout, const struct nifti_header *header,
                                   const struct param_set *set, struct ts_diag *diag)
 {

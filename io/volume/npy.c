@@ -88,7 +88,7 @@ static enum ts_status read_text(struct volume_layout *layout, char text[MOST_HEA
     return TS_OK;
 }
 
-/* Returns the text behind a key of the dictionary, or NULL where it is not there. */
+/* Returns the text behind a key of the dictionary, or NULL if it is not there. */
 static const char *value_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -124,8 +124,8 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text,
     return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
 }
 
-/* Reads the axes of a shape such as "(3, 4, 5)". Returns how many there are; 0 where it has none,
- * has more than 4 or does not end. */
+/* Reads the axes of a shape such as "(3, 4, 5)". Returns how many there are; 0 if it has none, has
+ * more than 4 or does not end. */
 static int read_axes(const char *shape, int64_t n[4])
 {
     const char *at = shape && *shape == '(' ? shape + 1 : "";
@@ -168,7 +168,7 @@ enum kind { KIND_VOLUME, KIND_SCAN, KIND_FRAMES };
 static const char *const of_views[] = {"angles", "theta_start", "theta_stop", "endpoint",
                                        "angle_unit"};
 
-/* Finds what the axes are that the chain names, and in which of the orders that are read. */
+/* Finds out what the axes are that the chain names, and checks that their order can be read. */
 static enum ts_status find_axes(struct volume_layout *layout, const struct param_set *set,
                                 enum kind *kind, struct ts_diag *diag)
 {
@@ -252,7 +252,7 @@ static enum ts_status make_range(const struct param_set *set, struct ts_axis *vi
     return TS_OK;
 }
 
-/* Copies the list of angles into the arena of the layout, whose own are the source's to turn. */
+/* Copies the list of angles into the arena of the layout, since the source changes its own. */
 static enum ts_status take_list(const struct param_set *set, const double *copy,
                                 struct ts_axis *views, struct ts_diag *diag)
 {
@@ -285,7 +285,7 @@ static enum ts_status describe_views(const struct param_set *set, enum kind kind
     return status == TS_OK ? ts_source_beam(set, &source->image, diag) : status;
 }
 
-/* Refuses parameters of views where there are none. */
+/* Refuses parameters of views if there are no views. */
 static enum ts_status check_views(const struct param_set *set, enum kind kind, struct ts_diag *diag)
 {
     for (size_t i = 0; i < sizeof of_views / sizeof *of_views && kind != KIND_SCAN; i++)
@@ -302,7 +302,7 @@ static enum ts_status check_views(const struct param_set *set, enum kind kind, s
     return TS_OK;
 }
 
-/* Makes the source of the layout, and of its planes a scan where they are one. */
+/* Makes the source of the layout, and a scan of its planes if they are one. */
 static enum ts_status make_source(struct volume_layout *layout, const struct param_set *set,
                                   enum kind kind, enum ts_status status, struct source **source,
                                   struct ts_diag *diag)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `npy`, which reads an array that numpy.save wrote: a volume, or a
- * sinogram whose angles the chain gives.
+ * The source format `npy`, which reads an array that numpy.save wrote: a volume, or a sinogram
+ * whose angles the chain gives.
  */
 #ifndef IO_VOLUME_NPY_H
 #define IO_VOLUME_NPY_H

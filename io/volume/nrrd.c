@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header is text: a line `field: value` each, up to an empty line. Each field of the format is
- * known: those that change what the values mean are understood or refused, others and pairs
- * `key:=value` are passed over. A field that the format does not have, or that comes twice, is
- * refused. The space must be that of a patient, or the volume has spacings only. Source: G.
- * Kindlmann, Definition of NRRD File Format, teem.sourceforge.net/nrrd.
+ * The header is text: lines `field: value` up to an empty line. Fields that change what the values
+ * mean are understood or refused; other known fields and pairs `key:=value` are ignored. A field
+ * that the format does not have, or that occurs twice, is refused. The space must be that of a
+ * patient; otherwise the volume has only spacings. Source: G. Kindlmann, Definition of NRRD File
+ * Format, teem.sourceforge.net/nrrd.
  */
 #include "io/volume/nrrd.h"
 
@@ -47,22 +47,22 @@ static const struct {
     {"|double|", TS_F64},
 };
 
-/* Signs of a space's axes towards LPS, by its name. */
+/* Signs that convert a space's axes to LPS, by its name. */
 static const struct {
     const char *name, *letters;
     double signs[3];
 } spaces[] = {{"left-posterior-superior", "LPS", {1, 1, 1}},
               {"right-anterior-superior", "RAS", {-1, -1, 1}},
               {"left-anterior-superior", "LAS", {1, -1, 1}}};
-/* Spaces of three dimensions that say nothing of a patient. */
+/* Spaces of three dimensions that are not those of a patient. */
 static const char *const other_spaces[] = {"scanner-xyz", "3D-right-handed", "3D-left-handed"};
 
-/* This holds what was found in the header. */
+/* What was found in the header. */
 struct nrrd {
     struct volume_layout *layout;
     struct ts_diag *diag;
-    char *text;    /* the header, whose lines become texts of their own */
-    size_t length; /* to its end, with the empty line */
+    char *text;    /* the header; its lines become separate texts */
+    size_t length; /* up to its end, including the empty line */
     int rank;
     uint32_t seen; /* bits of `fields` */
     bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings,
@@ -73,7 +73,7 @@ struct nrrd {
                              0: not stated */
     const char *labels;
     double signs[3];
-    double directions[3][3], origin[3]; /* directions[d]: of axis d */
+    double directions[3][3], origin[3]; /* directions[d]: direction of axis d */
     bool negative;                      /* a spacing is */
     int64_t skip;
     const char *data_file, *old_min, *old_max, *space;
@@ -89,8 +89,8 @@ static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const ch
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Reads the next number, which ends at a blank, a comma, a bracket or the end; moves *at behind
- * it. */
+/* Reads the next number, which ends at a blank, a comma, a bracket or the end, and moves *at behind
+   it. */
 static bool next_number(const char **at, double *value)
 {
     char text[64];
@@ -104,8 +104,7 @@ static bool next_number(const char **at, double *value)
     return ts_number_real(text, value) == NULL && isfinite(*value);
 }
 
-/* Reads n numbers, separated by blanks. With `unknown`, the word nan is one of them, and gives
- * 0. */
+/* Reads n numbers, separated by blanks. If `unknown`, the word nan is allowed, and gives 0. */
 static bool read_numbers(const char *text, int n, bool unknown, double *values)
 {
     for (int i = 0; i < n; i++) {
@@ -243,7 +242,8 @@ static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
     return TS_OK;
 }
 
-/* The ends of the axes give spacings too, by a rule that depends on the field `centers`. */
+/* Takes the ends of the axes, which give spacings too, by a rule that depends on the field
+   `centers`. */
 static enum ts_status take_ends(struct nrrd *nrrd, int end, const char *value)
 {
     if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, nrrd->ends[end]))
@@ -295,7 +295,8 @@ static enum ts_status take_origin(struct nrrd *nrrd, const char *value)
                             : refuse(nrrd, "nrrd-header", "has an origin that is no vector", value);
 }
 
-/* Each axis has its unit between quotes: "mm", or nothing where none is known. */
+/* Takes the units: a text in quotes for each axis, such as "mm", which is empty if the unit is not
+   known. */
 static enum ts_status take_units(struct nrrd *nrrd, const char *value)
 {
     static const char *const read[] = {"\"mm\"", "\"millimeter\"", "\"millimeters\"", "\"\""};
@@ -312,8 +313,7 @@ static enum ts_status take_units(struct nrrd *nrrd, const char *value)
                            : refuse(nrrd, "nrrd-header", "has no unit for each axis", value);
 }
 
-/* Returns how many words a field has, one for each axis, or -1 where one of them is not among those
- * that are known. */
+/* Returns how many words a field has, one for each axis; -1 if a word is not known. */
 static int count_words(const char *value, const char *const *known, size_t n_known)
 {
     int n = 0;
@@ -339,8 +339,8 @@ static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
                            : refuse(nrrd, "nrrd-header", "has no kind for each axis", value);
 }
 
-/* Samples of cells and of nodes lie at the same places, `spacings` apart and from `space origin`
- * on: only the edges of the volume differ. */
+/* Samples of cells and of nodes are at the same places: at `space origin` and then `spacings`
+   apart. Only the edges of the volume differ. */
 static enum ts_status take_centers(struct nrrd *nrrd, const char *value)
 {
     static const char *const known[] = {"cell", "node", "none", "???"};
@@ -372,7 +372,7 @@ static enum ts_status take_line_skip(struct nrrd *nrrd, const char *value)
                               : TS_OK;
 }
 
-/* The values' file lies beside the header or below: a header may not point anywhere else. */
+/* The values' file must be beside the header or below it: a header must not point anywhere else. */
 static enum ts_status take_data_file(struct nrrd *nrrd, const char *value)
 {
     if (*value == '/' || strstr(value, "..") || strchr(value, '%') || !strncmp(value, "LIST", 4))
@@ -406,7 +406,7 @@ static const struct {
               {"|labels|", take_labels},
               {"|old min|oldmin|", take_old_min},
               {"|old max|oldmax|", take_old_max},
-              /* What follows changes neither values nor places. */
+              /* The following fields change neither values nor places. */
               {"|content|", NULL},
               {"|number|", NULL},
               {"|min|", NULL},
@@ -453,7 +453,8 @@ static enum ts_status take_line(struct nrrd *nrrd, char *line)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Reads the header, and finds its end: an empty line, or the end of a file that names another. */
+/* Reads the header and finds its end: an empty line, or the end of a file that names another
+   file. */
 static enum ts_status read_header(struct nrrd *nrrd)
 {
     struct volume_layout *layout = nrrd->layout;
@@ -518,7 +519,7 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
     return TS_OK;
 }
 
-/* Values that were floats once, and are read as the integers that they were rounded to. */
+/* Warns of integers that are rounded floats. */
 static void warn_of_range(const struct nrrd *nrrd)
 {
     char low[64], high[64];
@@ -532,7 +533,7 @@ static void warn_of_range(const struct nrrd *nrrd)
                     nrrd->layout->path, low, high);
 }
 
-/* Warns of axes whose spacing is nan or 0 beside others whose spacing is known. */
+/* Warns of axes whose spacing is nan or 0, if that of other axes is known. */
 static void warn_of_spacings(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
@@ -553,8 +554,9 @@ static void warn_of_spacings(const struct nrrd *nrrd)
             layout->path, axes, n == 1 ? "it" : "them");
 }
 
-/* Warns of ends of an axis (`axis mins`, `axis maxs`) that give it another spacing than the one
- * that is used. Where `centers` does not say whether they are edges or middles, both are right. */
+/* Warns if the ends of an axis (`axis mins`, `axis maxs`) give a different spacing than the one
+   that is used. If `centers` does not say whether they are edges or middles, both spacings are
+   accepted. */
 static void warn_of_ends(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
@@ -576,7 +578,8 @@ static void warn_of_ends(const struct nrrd *nrrd)
     }
 }
 
-/* Warns of axes whose names are x, y and z in another order than that in which they are read. */
+/* Warns of axes that are named x, y and z but are in a different order from that in which they are
+   read. */
 static void warn_of_labels(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
@@ -602,7 +605,7 @@ static void warn_of_labels(const struct nrrd *nrrd)
                     layout->path, shown);
 }
 
-/* Returns true where x, y and z of the file are those of its space, which its spacings say then. */
+/* Returns true if x, y and z of the file are those of its space, so that its spacings are, too. */
 static bool is_upright(const struct nrrd *nrrd)
 {
     for (int d = 0; d < 3; d++)
@@ -612,8 +615,8 @@ static bool is_upright(const struct nrrd *nrrd)
     return true;
 }
 
-/* Warns of what the header says of the volume's place and orientation where it does not say where
- * in a patient. */
+/* Warns of what the header says of the volume's place and orientation, if its space is not that of
+   a patient. */
 static void warn_of_place(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
@@ -666,7 +669,7 @@ static void take_geometry(const struct nrrd *nrrd)
     }
 }
 
-/* Opens the file of the values where that is another one, and finds where they begin. */
+/* Opens the file of the values, if that is another one, and finds where they begin. */
 static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set)
 {
     struct volume_layout *layout = nrrd->layout;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `nrrd`, which reads a volume from a NRRD file: .nrrd with its values
- * behind the header, or a header .nhdr that names the file of its values.
+ * The source format `nrrd`, which reads a volume from a NRRD file: .nrrd with its values after the
+ * header, or a header .nhdr that names the file of its values.
  */
 #ifndef IO_VOLUME_NRRD_H
 #define IO_VOLUME_NRRD_H

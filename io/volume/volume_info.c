@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file is opened by its own format with the parameters at their defaults, so that what is
- * printed is what a run would see. No file says whether its numbers are Hounsfield units, so that
- * the input is printed for both cases. What gzip compressed is inflated as well, since only its
- * checksum tells a damaged file from a whole one; MOST_INFLATED bounds the time that this takes to
- * less than a second.
+ * The file is opened by its own format with the parameters at their defaults, so that the output
+ * shows what a run would see. No file says if its numbers are Hounsfield units, so the input is
+ * printed for both cases. A gzip stream is inflated as well, since only its checksum tells a
+ * damaged file from a whole one; MOST_INFLATED bounds the time for this to less than a second.
  */
 #include "io/volume/volume_info.h"
 
@@ -21,7 +20,7 @@
 
 enum { MOST_INFLATED = 128 << 20 };
 
-/* Prints the spacings of y, x and z, of which some may not be known. */
+/* Prints the spacings of y, x and z, some of which may be unknown. */
 static void print_spacings(const struct ts_image *image, FILE *stream)
 {
     static const int order[] = {1, 2, 0};

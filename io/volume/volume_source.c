@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values are read slice by slice by the source's threads, or inflated in one go, since a gzip
- * stream has no place to begin at. They are then turned to the machine's byte order, scaled, and
- * their rows reversed where the transform says so. A gzip stream cannot be longer than 1032 times
- * its file, so that what a header claims is bounded by the file.
+ * The source's threads read values slice by slice, or inflate all of them at once, since a gzip
+ * stream can only be read from its start. The values are then converted to the machine's byte order
+ * and scaled, and their rows reversed if the transform says so. A gzip stream cannot be longer than
+ * 1032 times its file, which bounds what a header can claim.
  */
 #include "io/volume/volume_source.h"
 
@@ -30,7 +30,7 @@
 /* The columns of the transform that a file states are the steps along x, y and z. Rows and columns
  * must be at right angles up to what 32-bit floats and rounded texts leave, and are made exactly
  * so. The step along z may lean off their normal, as behind a tilted gantry: up to
- * TS_UPRIGHT_DEGREE it is laid along the normal, beyond it is kept as DICOM's is
+ * TS_UPRIGHT_DEGREE it is taken as along the normal, above it is kept as in DICOM
  * (docs/dicom-geometry.md), so that what this program writes of a sheared series is read back as it
  * was. */
 
@@ -38,7 +38,7 @@ enum { X, Y, Z };
 
 static const double RIGHT_ANGLE = 1e-3; /* largest cosine between rows and columns */
 
-/* Makes the directions x, y and their normal of two columns. */
+/* Makes the directions x and y, and their normal, from two columns. */
 static void find_directions(const double x[3], const double y[3], double u[9])
 {
     const double length = ts_length(x);
@@ -86,10 +86,10 @@ const char *ts_volume_transform_fault(const double transform[3][4])
                : NULL;
 }
 
-/* Sets origin, direction and step of a volume, and its spacing along z where it is sheared, by the
- * transform of voxel (x, y, z, 1) to LPS in mm. *reversed: its axes are left-handed, and the
- * geometry is that of the volume whose rows go from the last to the first. Returns NULL, or what is
- * wrong: a phrase such as "has an origin that is not finite". */
+/* Sets origin, direction and step of a volume, and its spacing along z if it is sheared, from the
+   transform of voxel (x, y, z, 1) to LPS in mm. *reversed: its axes are left-handed, and the
+   geometry is that of the volume with its rows in reverse order. Returns NULL, or what is wrong: a
+   phrase such as "has an origin that is not finite". */
 static const char *volume_geometry(const double transform[3][4], struct ts_image *image,
                                    bool *reversed)
 {
@@ -118,12 +118,12 @@ static const char *volume_geometry(const double transform[3][4], struct ts_image
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A row goes through doubles, in which every stored number but some integers of 64 bits is exact:
- * loaded, scaled, and written as the type of the image. */
+/* A row is loaded as doubles, which are exact except for some 64-bit integers, scaled, and written
+   as the type of the image. */
 
 struct volume_making {
-    bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
-    bool rounds;               /* 32-bit floats may hold less than the file does */
+    bool flip_rows, as_stored; /* as_stored: neither scaled nor converted */
+    bool rounds;               /* 32-bit floats may be less exact than the file */
 };
 
 static void swap(unsigned char *data, size_t n, size_t width)
@@ -142,7 +142,7 @@ static void swap(unsigned char *data, size_t n, size_t width)
             ((type *)out)[i] = (type)(slope * row[i] + intercept);                                 \
         break;
 
-/* Scales one row, whose numbers `row` has as double. */
+/* Scales one row, whose numbers `row` holds as double. */
 static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, const double *row,
                       size_t n, void *out)
 {
@@ -155,7 +155,7 @@ static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, c
     }
 }
 
-/* Counts the numbers of a row, scaled, that a 32-bit float does not hold. */
+/* Counts the scaled numbers of a row that a 32-bit float cannot hold. */
 static void count_rounding(const struct volume_layout *layout, double *row, size_t n,
                            struct ts_rounding *rounding)
 {
@@ -177,7 +177,7 @@ static void load_row(const struct volume_layout *layout, double *row, const void
         row[i] = (double)numbers[i];
 }
 
-/* Counts integers of 64 bits that the doubles of a row do not hold, but floats do. */
+/* Counts 64-bit integers that the doubles of a row cannot hold, although floats could. */
 static void count_integers(const struct volume_layout *layout, const double *row, const void *from,
                            size_t n, struct ts_rounding *rounding)
 {
@@ -191,7 +191,7 @@ static void count_integers(const struct volume_layout *layout, const double *row
     }
 }
 
-/* Returns true where numbers of the file stayed finite as 32-bit floats. */
+/* Returns true if all finite numbers are still finite as 32-bit floats. */
 static bool stays_finite(const double *row, const float *made, size_t n)
 {
     bool finite = true;
@@ -200,9 +200,9 @@ static bool stays_finite(const double *row, const float *made, size_t n)
     return finite;
 }
 
-/* Makes a slice of the stored bytes in `data`, which are overwritten; `row` has space for one row
- * of doubles. Adds the values that a 32-bit float does not hold to `rounding` where making->rounds.
- * Returns false where a number is beyond the range of the image's type. */
+/* Makes a slice from the stored bytes in `data`, which are overwritten; `row` has space for one row
+   of doubles. If making->rounds, adds the number of values that a 32-bit float cannot hold to
+   `rounding`. Returns false if a number is beyond the range of the image's type. */
 static bool volume_make_slice(const struct volume_layout *layout,
                               const struct volume_making *making, const struct ts_image *image,
                               unsigned char *data, double *row, unsigned char *out,
@@ -298,7 +298,7 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
                           : TS_OK;
 }
 
-/* Closes what the layout holds. */
+/* Closes and frees what the layout holds. */
 static void close_layout(struct volume_layout *layout)
 {
     if (layout->fd >= 0)
@@ -307,8 +307,8 @@ static void close_layout(struct volume_layout *layout)
     *layout = (struct volume_layout){.fd = -1};
 }
 
-/* Returns true where the folder of `path` holds `values`, once links are followed. What is not
- * there is no link. */
+/* Returns true if the folder of `path` holds `values`, after following links. A file that does not
+   exist is no link. */
 static bool stays_in_folder(const char *path, const char *values)
 {
     char folder[PATH_MAX], real[PATH_MAX], found[PATH_MAX];
@@ -385,7 +385,7 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
                             reading->z + i);
 }
 
-/* Reads the rows of slice z, which lie apart: one in each view. */
+/* Reads the rows of slice z, which are apart in the file: one in each view. */
 static bool read_rows_apart(const struct reading *reading, unsigned char *out, int64_t z)
 {
     const struct volume_layout *layout = &reading->source->layout;
@@ -412,8 +412,8 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     return finish_slice(reading, thread, i, diag);
 }
 
-/* Bytes that the header says nothing of may be further values, where it states a size that is too
- * small. */
+/* Warns of bytes that the header does not mention: if it states too small a size, they may be
+   values. */
 static void warn_of_rest(const struct volume_layout *layout, uint64_t bytes, struct ts_diag *diag)
 {
     char count[32] = "";
@@ -533,7 +533,7 @@ static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
                                             .check_unchanged = check_unchanged,
                                             .holds = holds,
                                             .close = close_source};
-/* A gzip stream is inflated once, and the volume held, whatever the plan would have it hold. */
+/* A gzip stream is inflated once and the volume kept in memory, whatever the plan allows. */
 static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
                                            .start = ts_rule_start,
                                            .prefetch = ts_rule_prefetch,
@@ -544,9 +544,9 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
 
 /* ---- what the volume is ---------------------------------------------------------------------- */
 
-/* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope
- * and intercept are whole, or floats. *largest: the largest magnitude of integers that become
- * floats, stored or scaled, else 0. */
+/* Chooses the type that holds every scaled value: the stored one, the smallest integer type if
+   slope and intercept are whole, or floats. *largest: the largest magnitude of integers that become
+   floats, stored or scaled; else 0. */
 static enum ts_dtype dtype_of(const struct volume_layout *layout, double *largest)
 {
     static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
@@ -571,7 +571,7 @@ static enum ts_dtype dtype_of(const struct volume_layout *layout, double *larges
     return floats;
 }
 
-/* Checks the claimed size against the file's. */
+/* Checks that the file is as long as the header's size demands. */
 static enum ts_status check_size(const struct volume_layout *layout, struct ts_diag *diag)
 {
     const uint64_t bytes = (uint64_t)layout->found.st_size, most = (uint64_t)INT64_MAX;
@@ -599,8 +599,8 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
                                              (unsigned long long)held);
 }
 
-/* Describes the axis of several volumes: by time, numbered without a unit of time, or by the name
- * that it has. */
+/* Describes the axis of several volumes: by time, by number if there is no unit of time, or by the
+   axis' own name. */
 static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &source->layout;
@@ -625,8 +625,8 @@ static enum ts_status describe_volumes(struct volume_source *source, struct ts_d
     return TS_OK;
 }
 
-/* A file that states no place is turned by a convention alone, which whoever made it may not have
- * followed. */
+/* Warns that a file without a place is reversed by convention, which its writer may not have
+   followed. */
 static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *diag)
 {
     const struct diag_site site = {
