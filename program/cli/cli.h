@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of the program tomostage: a table each (program/cli/command.h), in a file each
- * (cli_NAME.c); main.c lists them. Programs of their own carry out `bench` and `study` (cli_lab.c).
+ * The commands of the program tomostage: each is a table (program/cli/command.h) in a file of its
+ * own (cli_NAME.c); main.c lists them. Other programs carry out `bench` and `study` (cli_lab.c).
  */
 #ifndef PROGRAM_CLI_CLI_H
 #define PROGRAM_CLI_CLI_H
@@ -17,8 +17,8 @@ extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_sche
 /* ---- run, check and view --------------------------------------------------------------------- */
 
 enum { CLI_MAX_SETS = 256 };
-/* Pictures are shown in a window, nowhere, through EGL, or in a terminal: by the way that it says
- * it has, or by one of the last three, which stand in the order of enum terminal_way. */
+/* Where pictures are shown: in a window, nowhere, through EGL, or in a terminal: in the way that it
+   reports, or in one of the last three, which have the order of enum terminal_way. */
 enum cli_screen {
     SCREEN_WINDOW,
     SCREEN_NONE,
@@ -33,19 +33,19 @@ enum cli_screen {
 struct cli_chain {
     const char *input, *output;
     const char *resume_from; /* an earlier result; NULL: none */
-    const char *machine;     /* file of the machine that `check` predicts for; NULL: none */
+    const char *machine;     /* file of the machine for which `check` predicts; NULL: none */
     const char *picture;     /* file of the picture that `check` draws; NULL: none */
     const char *sets[CLI_MAX_SETS];
     int n_sets;
     struct ts_options options;
     bool quiet, json, view, terminal;
-    int every; /* seconds between lines of progress where there is no terminal */
+    int every; /* seconds between lines of progress without a terminal */
     struct viewer_request viewer;
     int32_t screen; /* enum cli_screen */
 };
 extern struct cli_chain ts_cli_chain;
 
-extern const char ts_cli_chain_help[]; /* states what CHAIN may be */
+extern const char ts_cli_chain_help[]; /* says what CHAIN may be */
 command_parse ts_cli_parse_set, ts_cli_parse_device;
 
 /* clang-format off */
@@ -72,12 +72,13 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
      "events and messages as one JSON object per line on standard output"}
 /* clang-format on */
 
-/* Shows an image, or runs a chain and shows what it computes: `view`, and `run --view`, which keeps
- * the output. Returns the exit code. */
+/* Shows an image (`view`), or runs a chain and shows what it computes (`view`, or `run --view`,
+   which keeps the output). Returns the exit code. */
 int ts_cli_show(const char *path, bool keeps_output);
 
-/* Returns true for a text with a bar, or one that begins with the name of a source format and a
- * space, or with the name of a stage, whose input -i gives. A file of that name wins. */
+/* Returns true if the text contains a bar, or begins with the name of a source format and a space,
+   or with the name of a stage, whose input -i gives. If a file has that name, the text is the
+   file's. */
 bool ts_cli_is_one_line(const char *text);
 /* Loads the chain from its file or its one-line form, and puts -i, -o and --set in it. */
 enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag);

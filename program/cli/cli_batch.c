@@ -76,7 +76,7 @@ static enum ts_status load(const struct batch_study *study, struct ts_chain **ch
     return ts_cli_chain_load(batch.chain, chain, diag);
 }
 
-/* A chain that is wrong by itself is reported once and not for every study. */
+/* Reports an error of the chain itself once, not for every study. */
 static enum ts_status check_chain(struct ts_diag *diag)
 {
     struct ts_chain *chain = NULL;
@@ -85,7 +85,7 @@ static enum ts_status check_chain(struct ts_diag *diag)
     return status;
 }
 
-/* An older table stays where the batch does not say that it goes on with it. */
+/* Refuses a folder with an older table, unless --resume continues it. */
 static enum ts_status check_folder(struct ts_diag *diag)
 {
     struct stat found;
@@ -149,7 +149,7 @@ static void print_refused(void)
         ts_batch_print_finished(&batch, NULL);
 }
 
-/* Returns the exit code, but where a signal has come: main's handlers hold that. */
+/* Returns the exit code; after a signal, the handlers of main have it. */
 static enum ts_status run_studies(struct ts_diag *diag)
 {
     ts_batch_take_shard(&batch);
@@ -193,8 +193,8 @@ static int run(char **operands)
                                      : ts_diag_no_memory(diag, sizeof batch);
     if (status == TS_OK)
         status = run_studies(diag);
-    const bool judged =
-        status != TS_OK && ts_diag_error_count(diag) == 0; /* each study's messages were printed */
+    const bool judged = status != TS_OK && ts_diag_error_count(diag) ==
+                                               0; /* the messages of each study were printed */
     ts_command_flush();
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, batch.json);
     free(batch.studies.items);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `run` and `check` share this: the options and the chain that the command line names.
+ * What `run` and `check` share: their options, and the chain that the command line names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +54,8 @@ static size_t name_length(const char *text)
     return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
 }
 
-/* A text that names no file is a chain where it has the form of one, even with an unknown stage:
- * then the message names the stage, and not a file that nobody meant. */
+/* A text that names no file is a chain if it has the form of one, even with an unknown stage: the
+   message then names the stage, not a file that nobody meant. */
 bool ts_cli_is_one_line(const char *text)
 {
     struct stat status;
@@ -79,8 +79,8 @@ bool ts_cli_is_one_line(const char *text)
     return length > 0 && apart && rest[name_length(rest)] == '=';
 }
 
-/* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a
- * result holds. */
+/* Refuses an image, and hints at its use: as an input, or, if it is a result, for the chain in
+   it. */
 static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
 {
     const char *format, *kind = ts_file_kind(path, &format);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage check`: plans a chain, prints the plan, and draws the geometry of its scan where that
- * is asked for.
+ * `tomostage check`: plans a chain, prints the plan, and, if asked to, draws the geometry of its
+ * scan.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void print_row_json(const struct scale_row *row, struct json *json)
     ts_json_close(json, '}');
 }
 
-/* Says which stage has no rate, and what a prediction cannot know. */
+/* Says which stage has no rate, and what the prediction does not include. */
 static void print_foot(const struct ts_plan *plan, const struct scale_row *last, FILE *stream)
 {
     if (last->prediction.ratio < 1 && !last->refusal)
@@ -135,8 +135,8 @@ static enum ts_status scale_print(struct ts_plan *plan, const struct machine *ma
     return status;
 }
 
-/* Predicts the chain for the machine that --machine names. The plan is no longer one of this
- * machine then. */
+/* Predicts the chain for the machine that --machine names. The plan is then no longer one of this
+   machine. */
 static enum ts_status predict_elsewhere(struct ts_plan *plan, struct machine *machine,
                                         const struct rates *rates, struct ts_diag *diag)
 {
@@ -160,9 +160,9 @@ static int32_t last_sinogram(const struct ts_plan *plan)
     return found;
 }
 
-/* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses;
- * an existing file is replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the
- * plan has no such image, TS_RUN_FAILED (picture-exists, picture-write). */
+/* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses.
+   Replaces an existing file only with `force`. Returns TS_BAD_CHAIN (code picture-nothing) if the
+   plan has no such image, TS_RUN_FAILED (picture-exists, picture-write). */
 static enum ts_status geometry_write(const struct ts_plan *plan, const char *path, bool force,
                                      struct ts_diag *diag)
 {

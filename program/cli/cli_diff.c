@@ -41,7 +41,7 @@ static const struct command_option options[] = {
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL,
      "everything as one JSON object"}};
 
-/* Fills in a side; --dataset names the image of a result. */
+/* Fills in a side. --dataset names the image of a result. */
 static enum ts_status set_side(const char *text, struct comparison_side *side, struct ts_diag *diag)
 {
     bool is_result = false;

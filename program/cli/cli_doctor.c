@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage doctor`: what this machine and this build have, and for what is missing the command
- * that mends it.
+ * `tomostage doctor`: prints what this machine and this build have, and for what is missing the
+ * command that installs it.
  */
 #include <sched.h>
 #include <stdlib.h>

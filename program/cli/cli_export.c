@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tomostage export` writes an image of a finished result to a file or folder of another format,
- * through the same sinks that a run writes to. Slices are read and handed on in pieces, so that the
- * image need not fit memory. It also writes how the result was made, for programs that know
+ * through the same sinks that a run writes to. Slices are read and written in pieces, so the image
+ * may be larger than memory. It also writes how the result was made, for programs that know
  * RO-Crates or PROV.
  */
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool parse_date(const struct command *command, const struct command_optio
     if (sscanf(value, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 &&
         !value[end]) {
         struct tm date = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
-        (void)timegm(&date); /* which makes the 1st of March of a 29th of February that is none */
+        (void)timegm(&date); /* timegm changes an invalid 29th of February to the 1st of March */
         if (date.tm_mon == month - 1 && date.tm_mday == day)
             return true;
     }
@@ -72,7 +72,7 @@ static const struct command_option options[] = {
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,
      "replace an existing output"}};
 
-/* Lists the suffixes of all formats but HDF5. */
+/* Lists the suffixes of all formats except HDF5. */
 static void listed_suffixes(char *out, size_t size)
 {
     size_t used = 0;
@@ -86,16 +86,16 @@ static void listed_suffixes(char *out, size_t size)
     }
 }
 
-/* Returns true where the output is a scan, which is no format of a run: a run's HDF5 file holds its
- * sinogram. */
+/* Returns true if the output is a scan. No run writes scans in a format of its own, since its HDF5
+   file holds its sinogram. */
 static bool writes_scan(void)
 {
     return arguments.format ? !strcmp(arguments.format, "nxtomo")
                             : ts_sink_is_hdf5(arguments.output);
 }
 
-/* Finds the format by its name or by the suffix; it is NULL where a scan is written. Returns false
- * where it is neither (reported). */
+/* Finds the format by its name or by the suffix; a scan has the format NULL. Returns false if there
+   is none (reported). */
 static bool find_format(const struct sink_format **format, struct ts_diag *diag)
 {
     const char *path = arguments.output;
@@ -124,7 +124,7 @@ static bool find_format(const struct sink_format **format, struct ts_diag *diag)
     return false;
 }
 
-/* Refuses a window where no values become gray. */
+/* Refuses a window if the output has no gray values. */
 static bool takes_window(const struct sink_format *format, struct ts_diag *diag)
 {
     if (!(arguments.window[1] > 0) || (format && format->has_window))
@@ -146,7 +146,7 @@ static const char *image_name(struct arena *arena, const char *dataset)
     return ts_arena_text(arena, dataset + start, length);
 }
 
-/* Refuses to replace the result, by the output or a file beside it. */
+/* Refuses an output that would replace the result, itself or by a file beside it. */
 static enum ts_status check_kept(const char *path, const struct sink_format *format,
                                  struct ts_diag *diag)
 {
@@ -177,7 +177,7 @@ static enum ts_status copy_slab(void *user, const struct source_slab *slab, stru
     return ts_sink_put(copying->sink, &slices, diag);
 }
 
-/* Returns true where pixels of a source that has been read are invalid. */
+/* Returns true if a source, all of which has been read, has invalid pixels. */
 static bool has_invalid(const struct source *source)
 {
     int64_t n = 0;
@@ -259,7 +259,7 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
     return status;
 }
 
-/* Writes the crate, and then the image where one is asked for: both, or none. */
+/* Writes the crate, and then the image if one is asked for: both or none. */
 static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
 {
     struct run_record record;

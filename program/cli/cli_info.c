@@ -31,14 +31,13 @@ static const struct command_option options[] = {
      "texts that people write, such as descriptions of series, also where the output is no "
      "terminal"}};
 
-/* A terminal shows descriptions to the user of the files alone; logs and pipes go further. */
+/* A terminal shows descriptions only to the user of the files; logs and pipes may go to others. */
 static bool shows_names(void)
 {
     return arguments.names || isatty(STDOUT_FILENO);
 }
 
-/* A folder without a DICOM image may hold the pages of a scan, volumes, or files that were
- * compressed for an archive. */
+/* A folder without DICOM images may hold the pages of a scan, volumes, or compressed files. */
 static enum ts_status describe_folder(const char *path, bool json, struct ts_diag *diag)
 {
     static const char *const tiff[] = {".tif", ".tiff", NULL};
@@ -60,7 +59,7 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
     return status;
 }
 
-/* DICOM files may lack their preamble, so that any file may be one. */
+/* DICOM files may lack their preamble, so any file may be one. */
 static enum ts_status describe_dicom(const char *path, bool json, struct ts_diag *diag)
 {
     const size_t n = ts_diag_count(diag);
@@ -112,7 +111,8 @@ static int info(char **operands)
 {
     struct ts_diag *diag = ts_command_diag();
     if (diag)
-        ts_diag_spell_hints(diag, ts_oneline_hint); /* as what it says to try is written */
+        /* in the form of the chain that the output says to try */
+        ts_diag_spell_hints(diag, ts_oneline_hint);
     return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag),
                                          arguments.json)
                 : TS_RUN_FAILED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tomostage bench` and `tomostage study`: the programs tomostage-bench and tomostage-study (lab/)
- * carry them out, and have their options and pages.
+ * carry them out, and have their options and help.
  */
 #include "program/cli/cli.h"
 

@@ -2,7 +2,7 @@
  *
  * The command `tomostage phantom` writes a phantom with a known answer as a DICOM series, or a scan
  * as NXtomo, so that anybody can try a chain without a patient's data and compare the result with
- * what it must be. datasets/ makes the images and the files; this file reads the options and
+ * the known answer. datasets/ makes the images and the files; this file reads the options and
  * reports.
  */
 #include <omp.h>

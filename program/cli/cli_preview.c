@@ -17,8 +17,8 @@ static struct arguments {
     bool force;
 } arguments = {.request = {.plane = PLANE_STORED, .slice = -1}};
 
-/* Reads "auto", "percentiles", "full" or CENTER/WIDTH, where the width is positive. Returns false
- * for anything else. */
+/* Reads "auto", "percentiles", "full" or CENTER/WIDTH with a positive width. Returns false for
+   anything else. */
 static bool gray_window_parse(const char *text, struct gray_window_request *request)
 {
     static const char *const names[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events may come a thousand times a second, and are shown at most ten times: the first and the
- * last of a pass are.
+ * There may be a thousand events a second. At most ten a second are shown, among them the first and
+ * the last of a pass.
  */
 #include "program/cli/cli_progress.h"
 
@@ -85,8 +85,8 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
     ts_command_flush();
 }
 
-/* Writes the state of a run as a text: the search, the pass and its slices, the iteration, the time
- * left. */
+/* Writes the state of a run as text: the search, the pass and its slices, the iteration, the time
+   left. */
 static void print_state(const struct ts_event *event)
 {
     const long left = event->seconds_left > 0 && event->seconds_left < 1e6

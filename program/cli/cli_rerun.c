@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage rerun`: verifies a result, runs the chain that it holds once more, and compares.
- * Without -o the second result lies among the temporary files for as long as that takes.
+ * `tomostage rerun`: verifies a result, runs its chain again, and compares. Without -o the second
+ * result is among the temporary files until that is done.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 static struct arguments {
     const char *inputs[CHAIN_MAX_SOURCES], *sets[CLI_MAX_SETS], *output;
     int n_inputs, n_sets;
-    double tolerance;          /* NAN: that of the stages */
+    double tolerance;          /* NAN: the tolerance of the stages */
     struct ts_options options; /* device NULL: that of the result */
     int every;
     bool json;
@@ -85,7 +85,7 @@ static const struct command_option options[] = {
 
 /* ---- the second run -------------------------------------------------------------------------- */
 
-/* The second result. `folder` is "" unless nobody keeps it, and the folder is this user's alone. */
+/* The second result. `folder` is the temporary folder if nobody keeps the result, else "". */
 struct second {
     char folder[4096], path[4096 + 16];
 };
@@ -102,7 +102,7 @@ static enum ts_status name_output(struct second *second, struct ts_diag *diag)
     return status;
 }
 
-/* The plan removes the folder where a signal ends the program. */
+/* If a signal ends the program, the plan removes the folder. */
 static enum ts_status make_folder(const struct second *second, struct ts_plan *plan,
                                   struct ts_diag *diag)
 {
@@ -113,8 +113,8 @@ static enum ts_status make_folder(const struct second *second, struct ts_plan *p
     return ts_private_folder_make(second->folder, diag);
 }
 
-/* Runs the chain. The plan stays, for the signals that may come while its result is compared: what
- * is not kept is then removed as the temporary file of a run is. */
+/* Runs the chain. The plan is kept until the results are compared: if a signal comes by then, a
+   result that nobody keeps is removed like the temporary file of a run. */
 static enum ts_status run_chain(struct ts_chain *chain, const struct second *second,
                                 struct ts_plan **plan, struct ts_diag *diag)
 {
@@ -153,7 +153,7 @@ static enum ts_status refuse_inputs(const char *path, const char *input, struct 
     return ts_diag_hint(diag, "`tomostage verify %s --inputs PATH` names what differs", path);
 }
 
-/* Prints the event that ends the comparison; proofs[1] is empty where there was no second run. */
+/* Prints the event that ends the comparison. proofs[1] is empty if there was no second run. */
 static void print_event(const char *verdict, const struct hdf5_proof proofs[2])
 {
     struct json json;
@@ -214,7 +214,7 @@ static enum ts_status compare(const struct recorded *recorded, const char *outpu
     return status;
 }
 
-/* A second result under the name of the first would be compared with itself. */
+/* Otherwise the first result would be compared with itself. */
 static enum ts_status check_output(const char *path, struct ts_diag *diag)
 {
     if (!ts_file_is_same(arguments.output, path))
@@ -225,8 +225,8 @@ static enum ts_status check_output(const char *path, struct ts_diag *diag)
     return ts_diag_hint(diag, "give the second result a name of its own, or leave -o out");
 }
 
-/* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or
- * "auto" where `auto` had chosen the CPU, which the result says. */
+/* Returns the device on which the result was computed, in the form of --device: "cpu", "cuda", or
+   "auto" if the result says that `auto` had chosen the CPU. */
 static const char *rerun_device(const struct made *made)
 {
     for (size_t i = 0; i < made->n_facts; i++) {
@@ -257,7 +257,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
         arguments.options.device = rerun_device(&recorded.made);
     if (status == TS_OK)
         status = name_output(&second, diag);
-    if (status == TS_OK && arguments.n_sets == 0) /* which may say how the inputs are to be read */
+    if (status == TS_OK && arguments.n_sets == 0) /* --set may say how the inputs are to be read */
         status = ts_inputs_glance(&recorded, &other, diag);
     if (status == TS_OK && other) {
         print_event(OTHER_INPUTS, proofs);
@@ -285,8 +285,8 @@ static int rerun(char **operands)
         return TS_RUN_FAILED;
     const enum ts_status status = rerun_result(operands[0], diag);
     ts_command_flush(); /* before the messages */
-    const bool judged =
-        status == TS_RUN_FAILED && ts_diag_error_count(diag) == 0; /* its sentence was printed */
+    const bool judged = status == TS_RUN_FAILED &&
+                        ts_diag_error_count(diag) == 0; /* the sentence about it was printed */
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, arguments.json);
     ts_cuda_start_end();
     return status == TS_STOPPED ? ts_cli_signals_stopped() : judged ? TS_RUN_FAILED : code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage run`: runs a chain, shows how far it is (program/cli/cli_progress.h), and sums up what
- * was written and which stage took how long.
+ * `tomostage run`: runs a chain, shows how far it is (program/cli/cli_progress.h), and prints what
+ * was written and how long each stage took.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "program/cli/rates_path.h"
 #include "program/record/resume.h"
 
-/* Prints the time of each input and stage, and of each image that is read in place of one. */
+/* Prints the time of each input and stage, and of each image that is read instead of computed. */
 static void print_times(const struct ts_plan *plan)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++)
@@ -42,7 +42,7 @@ static void print_summary(const struct cli_progress *progress)
     print_times(progress->plan);
 }
 
-/* --picture is named here for the sake of its error alone. */
+/* Accepts --picture only to say that it belongs to `check`. */
 static bool refuse_picture(const struct command *command, const struct command_option *option,
                            const char *value)
 {
@@ -51,8 +51,8 @@ static bool refuse_picture(const struct command *command, const struct command_o
     return false;
 }
 
-/* Returns the seconds of a time as Slurm writes it, HOURS:MINUTES:SECONDS behind DAYS- or not; 0
- * where it is none. */
+/* Returns the seconds of a time in Slurm's form, [DAYS-]HOURS:MINUTES:SECONDS; 0 if it has another
+   form. */
 static double clock_seconds(const char *value)
 {
     enum { DAYS, HOURS, MINUTES, SECONDS };
@@ -110,16 +110,16 @@ static const struct command_option options[] = {
      "show the slices as they are computed, and then the result"},
     {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
-/* Returns true where the program could read the chain again: it starts anew where the driver
- * crashes. */
+/* Returns true if the program could read the chain again, as it must if it starts again after a
+   crash of the driver. */
 static bool can_read_again(const struct ts_chain *chain)
 {
     struct stat status;
     return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-/* A rank cannot start anew, since MPI runs already; nor may it ask the driver in a process of its
- * own. A driver that crashes then ends it, and the launcher ends the others. */
+/* A rank can neither start again, since MPI already runs, nor ask the driver in a separate process.
+   If the driver crashes, the rank ends, and the launcher ends the others. */
 static void start_cuda(const struct ts_chain *chain)
 {
     if (ts_ranks().begun)
@@ -128,14 +128,14 @@ static void start_cuda(const struct ts_chain *chain)
         ts_cli_signals_start_cuda();
 }
 
-/* A run makes these on its way, and leaves them for its end. */
+/* What a run allocates on its way and frees at its end. */
 struct running {
     struct ts_chain *chain;
     struct ts_plan *plan;
     struct cli_progress progress;
 };
 
-/* Rank 0 alone shows how far all are, and has a profile. */
+/* Only rank 0 shows progress, that of all ranks, and has a profile. */
 static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progress *progress,
                                  struct ts_diag *diag)
 {
@@ -154,8 +154,8 @@ static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progres
                          "--resume-from, or one rank");
 }
 
-/* The time limit is one of the whole run, of which the start of MPI and searches in the pixels are
- * a part. One that has passed already lets the run keep one slab, as ever. */
+/* Subtracts from the time limit, which is one of the whole run, what the start of MPI and searches
+   in the pixels took. If nothing is left, the run still completes one slab. */
 static void spend_time_limit(struct ts_options *of_run, double began)
 {
     const double least = 1e-3;
@@ -188,7 +188,7 @@ static enum ts_status run_chain(const char *path, struct cli_chain *arguments, d
     return status;
 }
 
-/* Returns the exit code of the run after its messages are printed, which one rank does for all. */
+/* Prints the messages of the run, which one rank does for all, and returns the exit code. */
 static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
     ts_ranks_hand_notes(diag);
@@ -199,7 +199,7 @@ static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
         return (int)status;
     }
     const int code = ts_command_finish_take(diag, status, json);
-    ts_command_flush(); /* what says that the run was stopped is written past the buffer */
+    ts_command_flush(); /* the sentence about a signal is written without this buffer */
     return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command `tomostage schema` prints the JSON Schema of a chain file, by which an editor
- * completes and checks chains as they are written. The schema is made from the tables of stages and
- * sources (pipeline/chain/describe.h), so that it always fits this program.
+ * The command `tomostage schema` prints the JSON Schema of a chain file, with which editors
+ * complete and check chains. The schema is made from the tables of stages and sources
+ * (pipeline/chain/describe.h), so that it always fits this program.
  */
 #include "pipeline/chain/describe.h"
 #include "program/cli/cli.h"

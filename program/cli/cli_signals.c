@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that end the program. Before a plan runs, nothing exists that would have to be cleaned
- * up, and the handler ends the process at once. While a plan runs, the handler asks the plan to
- * stop, and cleaning up happens on the ordinary way out. A stage in the midst of a long slab does
- * not hear that: after its patience the plan's temporary files are removed and the process ends as
- * it is. Either way the exit code is 128 + the signal's number, and one sentence names the signal.
- * Signals that arrive before the handlers are set wait for them.
+ * Signals that end the program. Before a plan runs, there is nothing to clean up, and the handler
+ * ends the process at once. While a plan runs, the handler asks it to stop, and it cleans up on the
+ * ordinary way out. A stage in a long slab does not notice that: after some seconds the plan's
+ * temporary files are removed and the process ends. In any case the exit code is 128 + the signal's
+ * number, and one sentence names the signal. Signals that arrive before the handlers are set are
+ * held until then.
  */
 #include "program/cli/cli_signals.h"
 
@@ -21,8 +21,8 @@
 #include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan.h"
 
-/* Open MPI's launcher kills a rank one second after it has asked it to end, and what is temporary
- * must be gone by then. */
+/* Open MPI's launcher kills a rank one second after it has asked it to end; temporary files must be
+   gone by then. */
 enum { PATIENCE_SECONDS = 1, PATIENCE_OF_RANK_US = 700000 };
 
 static const struct stop {
@@ -33,17 +33,18 @@ static const struct stop {
              {SIGHUP, "SIGHUP", "129"},
              {SIGQUIT, "SIGQUIT", "131"},
              {SIGUSR1, "SIGUSR1",
-              "138"}}; /* it pauses a run that has a checkpoint, and comes once that is known */
+              /* SIGUSR1 pauses a run that has a checkpoint, and is held until that is known */
+              "138"}};
 enum { STOPS = sizeof stops / sizeof *stops, STOPS_AT_ONCE = STOPS - 1 };
 
-/* A handler has no argument to carry these. */
+/* Handlers have no arguments, so these are global. */
 static struct ts_plan *volatile current_plan;
 static char **volatile arguments; /* of the program */
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
 static volatile sig_atomic_t plan_ended, print_json, pause_asked, line_stands;
-/* The sentence is printed once, although the alarm may go off while the ordinary way out prints
- * it. */
+/* The sentence must be printed once, although the alarm may interrupt the ordinary way out while it
+   prints. */
 static atomic_int sentence;
 enum { NOT_PRINTED, BEING_PRINTED, PRINTED };
 
@@ -66,8 +67,8 @@ void ts_cli_signals_hold(void)
     mask_stops(SIG_BLOCK, STOPS);
 }
 
-/* Writes all texts at once, so that lines of other processes do not fall between. A reader who does
- * not read must not keep the process alive. */
+/* Writes all texts at once, so that lines of other processes do not come between. Does not block if
+   nobody reads, which would keep the process alive. */
 static void put(int fd, const char *const *texts)
 {
     enum { WAIT_MS = 100 };
@@ -78,7 +79,7 @@ static void put(int fd, const char *const *texts)
          texts++, used += length)
         memcpy(line + used, *texts, length);
     if (poll(&ready, 1, WAIT_MS) == 1 && write(fd, line, used) < 0)
-        return; /* nobody is left to read it */
+        return; /* nobody can read it any more */
 }
 
 int ts_cli_signals_stopped(void)
@@ -138,14 +139,15 @@ void ts_cli_signals_abandon(void)
         ts_plan_abandon(plan);
 }
 
-/* The decoding processes end with their parent. */
+/* The decoding processes end when their parent ends. */
 static void on_patience_lost(int number)
 {
     struct ts_plan *plan = current_plan;
     (void)number;
     if (!stopped_by)
         return;
-    if (sentence == BEING_PRINTED) { /* by this thread or another, which gets another second */
+    /* this thread, or another one, is printing it, and gets one more second */
+    if (sentence == BEING_PRINTED) {
         alarm(PATIENCE_SECONDS);
         return;
     }
@@ -171,7 +173,7 @@ void ts_cli_signals_catch(char **argv, const char *then, bool json)
         if (sigaction(stops[i].number, NULL, &before) == 0 &&
             before.sa_handler != SIG_IGN) /* nohup */
             sigaction(stops[i].number, &action, NULL);
-    /* A size limit becomes an error of write(), which is reported. */
+    /* Passing a size limit becomes an error of write(), which is reported. */
     signal(SIGXFSZ, SIG_IGN);
     mask_stops(SIG_UNBLOCK, STOPS_AT_ONCE);
 }
@@ -199,7 +201,7 @@ void ts_cli_signals_catch_pause(bool pauses)
 /* ---- a driver that crashes ------------------------------------------------------------------- */
 
 #define STARTED_ANEW                                                                               \
-    "TOMOSTAGE_DRIVER_CRASHED" /* a variable of the environment, set for the second start */
+    "TOMOSTAGE_DRIVER_CRASHED" /* environment variable that is set for the second start */
 
 static void on_fault(int number)
 {
@@ -225,7 +227,7 @@ void ts_cli_signals_start_cuda(void)
 
 void ts_cli_signals_plan(struct ts_plan *plan)
 {
-    /* A reader that went away is no reason to end a run. */
+    /* A closed pipe must not end a run. */
     signal(SIGPIPE, SIG_IGN);
     current_plan = plan;
     if (pause_asked)

@@ -2,7 +2,7 @@
  *
  * The command `tomostage stages` prints the list of stages or the page of one, or writes all pages
  * as files for the docs. The pages are made from the stages' tables (pipeline/chain/describe.h), so
- * that they always describe this program.
+ * they always describe this program.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct command_option options[] = {
     {"markdown", 0, OPTION_TEXT, OPTION_AT(struct arguments, folder), "DIR",
      "write every stage's page as DIR/NAME.md instead"}};
 
-/* Writes one page per stage into a folder that exists: what docs/stages holds. */
+/* Writes one page per stage to an existing folder, as in docs/stages. */
 static int write_pages(const char *folder)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage verify`: checks every digest of a result and, with --inputs, whether images are those
- * that it was computed from; prints what that has proved.
+ * `tomostage verify`: checks every digest of a result and, with --inputs, if images are those from
+ * which it was computed; prints what that has proved.
  */
 #include "core/number.h"
 #include "io/hdf5/hdf5_verify.h"
@@ -92,7 +92,7 @@ static int verify(char **operands)
     enum ts_status status = ts_hdf5_verify(operands[0], &proof, diag);
     if (status == TS_OK)
         print_proof(operands[0], &proof);
-    ts_command_flush(); /* before messages about the inputs */
+    ts_command_flush(); /* so that it comes before messages about the inputs */
     if (status == TS_OK && arguments.n_inputs > 0)
         status = verify_inputs(operands[0], diag);
     return ts_command_finish_take(diag, status, false);

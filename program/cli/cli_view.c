@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage view`: shows a result, a DICOM folder, a scan or a chain. The program tomostage hands
- * it over to tomostage-view, which has windows. Pictures in files (--frames) need none, and no
- * OpenGL either: they are drawn by the same renderer, and where OpenGL is asked for (--screen egl)
- * they take its whole way first.
+ * `tomostage view`: shows a result, a DICOM folder, a scan or a chain. The program tomostage leaves
+ * it to tomostage-view, which has windows. Pictures in files (--frames) need neither a window nor
+ * OpenGL: the same renderer draws them. With --screen egl they take their whole way through OpenGL
+ * first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static enum ts_status refuse_window(struct ts_diag *diag)
         "libgl-dev, then ./bootstrap.sh build; --frames FOLDER needs none of them");
 }
 
-/* Claims the folder of the frames, before a chain runs for them. With --force it may hold files. */
+/* Claims the folder of the frames before a chain runs. With --force it may hold files. */
 static enum ts_status claim_folder(const char *folder, bool force, bool *made, struct ts_diag *diag)
 {
     struct stat found;
@@ -123,8 +123,8 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     return status;
 }
 
-/* Returns true where the picture goes to the terminal: by an option, or because there is no window
- * to open. */
+/* Returns true if the picture goes to the terminal: an option says so, or no window can be
+   opened. */
 static bool is_for_terminal(const struct cli_chain *arguments)
 {
     const bool display = ts_view_window && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"));
@@ -133,8 +133,8 @@ static bool is_for_terminal(const struct cli_chain *arguments)
             (!display && isatty(STDOUT_FILENO)));
 }
 
-/* Draws one picture on standard output. Half blocks are too few for three planes and text, so that
- * they show the slices alone. */
+/* Draws one picture on standard output. Half blocks are too coarse for three planes and text, so
+   they show only the slices. */
 static enum ts_status show_in_terminal(struct viewer *viewer, const struct cli_chain *arguments,
                                        struct ts_diag *diag)
 {
@@ -164,8 +164,8 @@ static enum ts_status show_in_terminal(struct viewer *viewer, const struct cli_c
     return status;
 }
 
-/* Refuses a text that is no chain in one line and looks like a path, where there is nothing under
- * that path: most such paths are mistyped ones of images, and not of chains. */
+/* Refuses a path under which there is nothing: a text that is no chain in one line and looks like a
+   path. Most are mistyped paths of images, not of chains. */
 static enum ts_status refuse_missing(const char *text, struct ts_diag *diag)
 {
     struct stat found;
@@ -177,7 +177,7 @@ static enum ts_status refuse_missing(const char *text, struct ts_diag *diag)
                          "there is no file or folder %s", text);
 }
 
-/* Signals stop a chain that runs. */
+/* Lets signals stop a chain that runs. */
 static void follow_signals(struct ts_plan *plan)
 {
     if (plan)
@@ -228,7 +228,7 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
     status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag)
              : terminal               ? show_in_terminal(&viewer, arguments, diag)
                                       : ts_view_window->show(&viewer);
-    if (status == TS_OK && shown->keeps_output) /* the window was closed before */
+    if (status == TS_OK && shown->keeps_output) /* the window was closed before the chain ended */
         status = ts_shown_finish(&viewer.shown);
     ts_viewer_close(&viewer);
     return status;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a command line by the tables of its command (getopt_long does the splitting), prints pages
- * of --help from the same tables, and reports what is wrong. What the program remembers between
- * these calls (whether --json was asked for, whether standard output failed) stands here, since a
- * program has one command line and one standard output.
+ * Reads a command line by the tables of its command (getopt_long splits it), prints pages of --help
+ * from the same tables, and reports what is wrong. Static variables keep what the program remembers
+ * between these calls (was --json given? did standard output fail?), since a program has one
+ * command line and one standard output.
  */
 #include "program/cli/command.h"
 
@@ -73,7 +73,7 @@ static void print_help(const struct command *command, FILE *stream)
 
 static bool json_asked;
 
-/* getopt accepts the first letters of a long option for it. */
+/* getopt also accepts the first letters of a long option. */
 bool ts_command_json_find(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -134,7 +134,7 @@ int ts_command_too_many(const struct command *command, const char *operand)
                             is_chain ? "; a chain on one line stands in quotes" : "");
 }
 
-/* Returns true where a file of the folder is this one, under whatever name. */
+/* Returns true if a file of the folder is this one, under any name. */
 static bool folder_has(const char *folder, const char *file)
 {
     struct stat wanted, found;
@@ -187,7 +187,7 @@ static int unknown_option(const struct command *command, const char *text)
 
 /* ---- commands of other programs -------------------------------------------------------------- */
 
-static char apart_path[4096]; /* of the program that was to be started */
+static char apart_path[4096]; /* path of the program that was to be started */
 static int apart_error;       /* errno of that */
 
 static bool is_for_apart(const struct command *command, char **argv)
@@ -235,8 +235,7 @@ static int code_of(const struct command_option *option, size_t i)
     return option->letter ? option->letter : LONG_ONLY + (int)i;
 }
 
-/* Returns the option that getopt_long names with `code`; NULL for --help, or where there is
- * none. */
+/* Returns the option for which getopt_long returns `code`; NULL if that is --help or none. */
 static const struct command_option *option_of(const struct command *command, int code)
 {
     for (size_t i = 0; i < command->n_options; i++)
@@ -245,8 +244,8 @@ static const struct command_option *option_of(const struct command *command, int
     return NULL;
 }
 
-/* Writes the command's options as getopt_long expects them, with their short forms in `letters`. A
- * colon first: the caller reports. */
+/* Writes the command's options in the form of getopt_long, and their short forms to `letters`,
+   which begin with a colon so that the caller reports errors. */
 static void list_options(const struct command *command, struct option options[MOST_OPTIONS + 2],
                          char letters[2 * MOST_OPTIONS + 3])
 {
@@ -350,8 +349,8 @@ static bool parse_value(const struct command *command, const struct command_opti
 /* Reports why getopt_long refused an option. `current` is the argument that it read last. */
 static int refuse_option(const struct command *command, int code, const char *current)
 {
-    /* optopt is the letter of a short option, the code of a long one that is known, 0 for an
-     * unknown long one. */
+    /* optopt is the letter of a short option, the code of a known long option, or 0 for an unknown
+       one. */
     const struct command_option *option = optopt ? option_of(command, optopt) : NULL;
     char letter[8];
     if (code == ':')
@@ -403,7 +402,7 @@ int ts_command_run(const struct command *command, int argc, char **argv)
 
 /* ---- what was printed ------------------------------------------------------------------------ */
 
-/* errno of the first write to standard output that failed, -1 where it is not known. */
+/* errno of the first write to standard output that failed; -1: not known */
 static int output_error;
 static char written[4096];
 
@@ -429,8 +428,8 @@ void ts_command_flush(void)
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || output_error)
         return;
-    /* A write before this one failed and left nothing in the buffer: an empty write asks the device
-     * for its reason. */
+    /* An earlier write has failed and left the buffer empty: an empty write gets the reason from
+       the device. */
     output_error = errno || write(STDOUT_FILENO, "", 0) < 0 ? errno : -1;
 }
 

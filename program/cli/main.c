@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program: finds the command, gives it the rest of the command line, and checks that what it
- * printed arrived. Commands of another program beside this one are handed over to it: `bench`,
- * `study`, and those that open a window. tomostage-view is this program with windows, and hands
- * nothing over to itself.
+ * The program: finds the command, gives it the rest of the command line, and checks that its output
+ * was written. Commands of other programs beside this one are passed on to these: `bench`, `study`,
+ * and those that open a window. tomostage-view is this program with windows, and passes nothing on
+ * to itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,9 +92,9 @@ static int no_command(int argc, char **argv)
     return unknown_command(argv[1]);
 }
 
-/* A file that is opened takes the lowest free number: without this an output file could become
- * standard output or standard error, and messages would go into it. A folder holds the place where
- * there is no /dev/null. */
+/* Opens the standard streams that are closed: an opened file takes the lowest free number, so an
+   output file could become standard output or standard error, and get messages. If there is no
+   /dev/null, a folder takes the place. */
 static void fill_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -104,8 +104,8 @@ static void fill_standard_streams(void)
 
 static bool ended, json;
 
-/* libhdf5 and libgomp call exit() without a word or with a code of their own where memory or
- * threads have run out. */
+/* If memory or threads run out, libhdf5 and libgomp call exit(), without a message or with a code
+   of their own. */
 static void report_exit(void)
 {
     if (ended)
@@ -122,9 +122,8 @@ static void report_exit(void)
     _exit(TS_RUN_FAILED);
 }
 
-/* Gives the program the stack that it needs where `ulimit -s` has left it less, and its threads,
- * whose stack has that size as well. Returns false, with a message, where the limit may not be
- * raised. */
+/* Raises the stack limit, which `ulimit -s` may have lowered, for the program and its threads.
+   Returns false, with a message, if the limit may not be raised. */
 static bool take_stack(int argc, char **argv)
 {
     const rlim_t needed = 1 << 20, taken = 8 << 20;
@@ -159,31 +158,30 @@ int main(int argc, char **argv)
         return TS_RUN_FAILED;
     const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
     if (command &&
-        command->apart) { /* before signals are held, which the other program would inherit */
+        command
+            ->apart) { /* before signals are blocked, since the other program would inherit that */
         fill_standard_streams();
         ts_command_hand_over(command, argv);
     }
     ts_cli_signals_hold();
     fill_standard_streams();
     ts_omp_wait_asleep(argv);
-    /* Nothing exists yet that a child could inherit. Where this fails, the first child reports
-     * why. */
+    /* Nothing exists yet that a child could inherit. If this fails, the first child reports why. */
     (void)ts_sandbox_begin();
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep the children's ends from us */
-    prctl(PR_SET_DUMPABLE, 0, 0, 0,
-          0); /* no process of this user can look into this one's memory */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, we could not learn how children end */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can read this one's memory */
     atexit(report_exit);
     json = ts_command_json_find(argc, argv);
     ts_cli_signals_catch(argv, command ? command->stopped : NULL, json);
-    if (command != &ts_cli_run) /* which decides by its options */
+    if (command != &ts_cli_run) /* `run` decides that by its options */
         ts_cli_signals_catch_pause(false);
     const int code = ts_command_output_end(command ? ts_command_run(command, argc - 1, argv + 1)
                                                    : no_command(argc, argv));
     ended = true;
     ts_sandbox_finish();
 #ifndef TS_SANITIZED
-    /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want
-     * of it. */
+    /* Destructors of libraries (DCMTK's log) need memory, and abort after a run that ran out of
+       it. */
     if (code == TS_RUN_FAILED)
         _exit(code);
 #endif

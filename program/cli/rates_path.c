@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The environment is read here, for commands alone: plans get the path as an option (struct
- * ts_options), so that a caller of the library decides what is read.
+ * Only commands read the environment. Plans get the path as an option (struct ts_options), so that
+ * a caller of the library decides what is read.
  */
 #include "program/cli/rates_path.h"
 
