@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images are compared one after the other, so that the buffers of one pair of them are all the
- * memory that is held. A result may have several names for an image; each pair of names is compared
- * once.
+ * Compares images one after the other, so that only the buffers of one pair are in memory. A result
+ * may have several names for an image; each pair of images is compared once.
  */
 #include "program/record/comparison.h"
 
@@ -16,9 +15,9 @@
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
-/* Places are linear in the indices, so the corners of the image are where the same pixel is
- * farthest apart. Axes of angles and detector pixels, and those of images without a place, are
- * compared position by position. */
+/* Places are linear in the indices, so the same pixel is farthest apart at a corner of the image.
+   Axes of angles and detector pixels, and axes of images without a place, are compared position by
+   position. */
 
 static struct grid_note *add_note(struct grid_difference *grid, const char *what, bool counts)
 {
@@ -53,7 +52,7 @@ static const char *text_of(const char *text)
     return text ? text : "";
 }
 
-/* Notes texts that are not the same. */
+/* Notes two texts if they differ. */
 static void compare_texts(struct grid_difference *grid, const char *what, bool counts,
                           const char *a, const char *b)
 {
@@ -76,7 +75,7 @@ static void write_shape(char out[GRID_TEXT], const struct source *source)
              axes[2].n, ts_axis_name(&axes[0]), ts_axis_name(&axes[1]), ts_axis_name(&axes[2]));
 }
 
-/* Returns how far the same pixel is apart, in mm. */
+/* Returns how far apart, in mm, the two images place the same pixel at most. */
 static double places_apart(const struct ts_image *a, const struct ts_image *b)
 {
     const struct ts_image *images[2] = {a, b};
@@ -114,7 +113,7 @@ static double largest_apart(const double *a, const double *b, int n)
     return most;
 }
 
-/* Names the parts of the geometry that put the same pixel elsewhere. */
+/* Names the parts of the geometry that put the same pixel at different places. */
 static void compare_places(const struct ts_image *a, const struct ts_image *b,
                            struct grid_difference *grid)
 {
@@ -135,7 +134,7 @@ static void compare_places(const struct ts_image *a, const struct ts_image *b,
                     (const double *const[]){a->step_z_mm, b->step_z_mm}, 3, mm);
 }
 
-/* Returns true where an axis of volumes has no values, only numbers. */
+/* Returns true if an axis of volumes has only numbers, no values. */
 static bool is_numbered(const struct ts_axis *axis)
 {
     bool numbered = axis->kind >= TS_AXIS_ITEM && !*text_of(axis->unit);
@@ -144,8 +143,8 @@ static bool is_numbered(const struct ts_axis *axis)
     return numbered;
 }
 
-/* Compares the spacing of one axis, and the positions where no place in a patient stands for
- * them. */
+/* Compares the spacing of one axis, and its positions unless the images have a place in a
+   patient. */
 static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool has_places,
                          struct grid_difference *grid)
 {
@@ -244,12 +243,12 @@ static enum comparison_state judge(const struct comparison_request *request,
     image->tolerance = request->tolerance_of ? request->tolerance_of(request->user, image->name,
                                                                      difference->magnitude)
                                              : request->tolerance;
-    if (difference->n_differ == 0) /* hidden values have other digests all the same */
+    if (difference->n_differ == 0) /* hidden values may make the digests differ */
         return request->by_digest && difference->n_hidden > 0 ? COMPARED_WITHIN : COMPARED_EQUAL;
     return difference->largest <= image->tolerance ? COMPARED_WITHIN : COMPARED_BEYOND;
 }
 
-static const double first_rounded = 0x1p53; /* larger integers need not be doubles */
+static const double first_rounded = 0x1p53; /* larger integers may be rounded as doubles */
 
 static enum ts_status compare_image(const struct comparison_request *request,
                                     const char *const names[2], struct compared_image *image,
@@ -302,7 +301,7 @@ static enum ts_status add_pair(const struct comparison_request *request,
 }
 
 /* Compares the images of two results, by all their names: `data` may be another name of a saved
- * image in one of them and not in the other. */
+   image in only one of them. */
 static enum ts_status compare_results(const struct comparison_request *request,
                                       struct comparison *comparison, struct ts_diag *diag)
 {
@@ -336,7 +335,7 @@ static enum ts_status compare_made(struct comparison *comparison, struct ts_diag
     return TS_OK;
 }
 
-/* Reads what both sides say of themselves, where both are results. */
+/* Reads what both sides say of themselves, if both are results. */
 static enum ts_status read_made(const struct comparison_request *request,
                                 struct comparison *comparison, struct ts_diag *diag)
 {
@@ -395,8 +394,8 @@ void ts_comparison_free(struct comparison *comparison)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* A comparison is printed as text for people, or as one JSON object with the same numbers. Texts of
- * files are escaped. */
+/* Prints a comparison as text for people, or as one JSON object with the same numbers. Escapes
+   texts of files. */
 
 enum { MOST_VALUE = 100, MOST_DIFFERENCES = 40 };
 
@@ -432,8 +431,8 @@ static void print_place(const struct difference *difference, bool volumes, FILE 
     fprintf(stream, "%" PRId64 ", %" PRId64 ", %" PRId64 "]", at[1], at[2], at[3]);
 }
 
-/* Prints a measure; it is NaN where there is nothing to compute it from, such as no whole window
- * for SSIM. */
+/* Prints a measure. It is NaN if it cannot be computed, for example if no whole window of SSIM fits
+   the image. */
 static void print_measure(const char *name, double value, int digits, const char *unit,
                           FILE *stream)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This compares two files or folders: each image that both have and, if both are results, how they
- * were made.
+ * Compares two files or folders: each image that both have and, if both are results, how they were
+ * made.
  */
 #ifndef PROGRAM_RECORD_COMPARISON_H
 #define PROGRAM_RECORD_COMPARISON_H
@@ -13,18 +13,18 @@
 
 /* ---- what two images are beside their values: shape, spacing, place, unit, type -------------- */
 
-enum { GRID_NOTES = 12, GRID_TEXT = 160 }; /* nine numbers of seven digits take 134 */
+enum { GRID_NOTES = 12, GRID_TEXT = 160 }; /* nine numbers of seven digits take 134 characters */
 
-/* Places agree where the same pixel of both images is at most this share of the smallest spacing
- * apart. NIfTI keeps places as 32-bit floats, which is 1e-7 of them. */
+/* Places agree if the two images place the same pixel at most this share of the smallest spacing
+   apart. NIfTI keeps places as 32-bit floats, whose rounding is 1e-7 of their values. */
 #define GRID_TOLERANCE 1e-3
 
-/* Something that differs, as text of both sides. */
+/* Something that differs, as the texts of both sides. */
 struct grid_note {
     char what[40]; /* "shape", "spacing along z", "origin", ... */
     char sides[2][GRID_TEXT];
-    bool counts; /* the images differ by it. False: formats store it differently, or cannot state
-                  * it */
+    /* the images differ in it. False: formats store it differently, or cannot state it */
+    bool counts;
 };
 
 struct grid_difference {
@@ -32,8 +32,8 @@ struct grid_difference {
     int n;
     bool same_shape; /* the values can be compared */
     bool differs;    /* a note counts */
-    double apart_mm; /* how far the same pixel is apart at most; NAN: one of them has no place in a
-                        patient */
+    /* how far apart the same pixel is at most; NAN: an image has no place in a patient */
+    double apart_mm;
 };
 
 void ts_grid_compare(const struct side sides[2], struct grid_difference *grid);
@@ -41,32 +41,32 @@ void ts_grid_compare(const struct side sides[2], struct grid_difference *grid);
 /* ---- how far their values are apart ---------------------------------------------------------- */
 
 struct difference_request {
-    double data_range; /* for PSNR and SSIM; 0: that of the finite values of the first image */
+    double data_range; /* for PSNR and SSIM; 0: the range of the finite values of the first image */
     int32_t window;    /* enum compare_window, of SSIM */
 };
 
-/* Two values are equal where they are the same number, or both NaN. NaN against a number, and an
- * infinity against anything else, are infinitely far apart. */
+/* Two values are equal if they are the same number, or both NaN. NaN and a number are infinitely
+   far apart, and so are an infinity and anything else. */
 struct difference {
     int64_t n, n_differ, n_nan[2];
-    int64_t n_invalid[2];    /* pixels that each side marks as invalid */
-    int64_t n_invalid_apart; /* of two masked images: pixels that one alone marks; their values are
-                                compared */
-    int64_t n_invalid_both;  /* and that both mark: they hold no values to be compared, and no
-                                measure takes them */
-    int64_t n_hidden;        /* of those, pixels that hold different values all the same */
-    double largest;          /* largest |a - b|; INFINITY: see above */
-    int64_t at[4];           /* where that is, the first such place: volume, z, y, x */
-    double values[2];        /* of both sides there */
-    double magnitude;        /* largest finite magnitude of a value of either side */
-    double data_range;       /* that the measures took */
-    double measures[COMPARE_MEASURES]; /* of b against a, by stages/histogram/compare.h; finite
-                                          pixels alone count */
+    int64_t n_invalid[2]; /* pixels that each side marks as invalid */
+    /* of two masked images: pixels that only one marks; their values are compared */
+    int64_t n_invalid_apart;
+    /* of two masked images: pixels that both mark; nothing about their values counts */
+    int64_t n_invalid_both;
+    int64_t n_hidden;  /* number of those whose values nevertheless differ */
+    double largest;    /* largest |a - b|; may be INFINITY */
+    int64_t at[4];     /* where that is (the first place): volume, z, y, x */
+    double values[2];  /* of both sides there */
+    double magnitude;  /* largest magnitude of the finite values of both sides */
+    double data_range; /* that the measures took */
+    /* of b against a, by stages/histogram/compare.h, of finite pixels only */
+    double measures[COMPARE_MEASURES];
 };
 
-/* Compares b with a, the reference. Both have the same shape and number of volumes, and nobody has
- * started them. The same inputs give the same numbers whatever the number of threads. Returns the
- * errors of reading, and TS_RUN_FAILED where memory is out. */
+/* Compares b with the reference a. Both have the same shape and number of volumes, and have not
+   been started. Gives the same numbers for any number of threads. Returns the errors of reading,
+   and TS_RUN_FAILED if memory is out. */
 enum ts_status ts_difference(struct source *a, struct source *b,
                              const struct difference_request *request,
                              struct difference *difference, struct ts_diag *diag);
@@ -74,20 +74,21 @@ enum ts_status ts_difference(struct source *a, struct source *b,
 /* ---- all images of two files, and how they were made ----------------------------------------- */
 
 struct comparison_side {
-    const char *text;  /* a path, or an input in one line */
-    bool one_line;     /* which of them it is */
-    const char *image; /* of a result: this one alone; NULL: all, or the last one where the other
-                          side is no result */
+    const char *text; /* a path, or an input in one line */
+    bool one_line;    /* which of them it is */
+    /* of a result: its only image to compare; NULL: all, or the last one if the other side is no
+       result */
+    const char *image;
 };
 
 struct comparison_request {
     struct comparison_side sides[2];
-    double tolerance; /* the largest |a - b| that passes */
-    /* Returns the tolerance of an image by its name and the largest magnitude of its values, in
-     * place of `tolerance`; NULL: there is one for all. */
+    double tolerance; /* the largest |a - b| that is accepted */
+    /* Returns the tolerance of an image from its name and the largest magnitude of its values, in
+       place of `tolerance`; NULL: all have that. */
     double (*tolerance_of)(const void *user, const char *image, double magnitude);
     const void *user;
-    /* Both are results whose digests were verified: an image with the same digest is not read. */
+    /* Both are results whose digests were verified, so images with equal digests are not read. */
     bool by_digest;
     struct difference_request difference;
 };
@@ -100,37 +101,39 @@ enum comparison_state {
 };
 
 struct compared_image {
-    const char *name; /* "" where neither side is a result */
+    const char *name; /* "" if neither side is a result */
     enum comparison_state state;
-    int lacked_by;                /* side, of COMPARED_LACKED */
-    bool by_digest;               /* the values were not read */
-    bool rounded;                 /* they may be 64-bit integers that are no doubles */
+    int lacked_by;                /* number of the side that lacks the image, if COMPARED_LACKED */
+    bool by_digest;               /* digests were compared, the values were not read */
+    bool rounded;                 /* the values may be 64-bit integers that double rounds */
     double tolerance;             /* that was applied */
     struct grid_difference grid;  /* empty by_digest */
-    struct difference difference; /* where the shapes are the same */
-    const char *unit;             /* of the values of the first side */
+    struct difference difference; /* if the shapes are the same */
+    const char *unit;             /* unit of the values of the first side */
 };
 
 struct comparison {
     struct arena *arena;
-    const char *names[2]; /* of the sides, for people */
+    const char *names[2]; /* what people call the sides */
     struct compared_image *images;
     size_t n_images;
-    struct made made[2]; /* empty unless both sides are results */
+    struct made made[2]; /* how each was made; empty unless both sides are results */
     bool has_made;
-    struct made_difference *differences; /* in how they were made, and in tables */
-    size_t n_differences, n_tables;      /* n_tables: differences that are tables of stages */
+    struct made_difference *differences; /* differences in how they were made, and in tables */
+    /* n_tables: how many of the differences are tables of stages */
+    size_t n_differences, n_tables;
     double tolerance;
-    enum comparison_state state; /* the worst of all images; tables count where all are compared and
-                                    the tolerance is 0 */
+    /* the worst state of all images; tables count if all images are compared and the tolerance is
+       0 */
+    enum comparison_state state;
 };
 
-/* Compares. The errors are those of opening and reading the images. ts_comparison_free releases
- * what it made, whether it fails or not. */
+/* Compares. The errors are those of opening and reading the images. ts_comparison_free must follow,
+   even after a failure. */
 enum ts_status ts_comparison_make(const struct comparison_request *request,
                                   struct comparison *comparison, struct ts_diag *diag);
 void ts_comparison_free(struct comparison *comparison);
-/* Prints it: for people, or as one JSON object. */
+/* Prints the comparison for people, or as one JSON object. */
 void ts_comparison_print(const struct comparison *comparison, FILE *stream);
 void ts_comparison_print_json(const struct comparison *comparison, FILE *stream);
 

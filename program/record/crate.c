@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads how a result was made, and writes it as a crate. The three files are written one after the
- * other, into a folder that gets its name when all are there. The chain is the text that the result
- * holds, so that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
+ * other to a folder that gets its name when all are complete. The chain is the text that the result
+ * holds, so the crate has the workflow itself, and `tomostage run chain.yaml` can read it.
  */
 #include "program/record/crate.h"
 
@@ -16,26 +16,26 @@
 
 /* ---- the record of a run --------------------------------------------------------------------- */
 
-/* Facts are sorted by path, so those of one group stand together. The groups of stages have
- * numbers, which give the order of the steps. A step names its input by the label of an input or of
- * a stage before it: the nearest one counts. */
+/* Facts are sorted by path, so those of one group are together. The groups of stages have numbers,
+   which give the order of the steps. A step names its input by the label of an input or of an
+   earlier stage; if several have it, the last one before the step counts. */
 
-/* Returns the text, or "" for NULL. */
+/* Returns the text; "" for NULL. */
 static const char *known(const char *text)
 {
     return text ? text : "";
 }
 
-/* Returns the value of a fact of a step, such as "unit" or "parameters/radius"; "" where there is
- * none. */
+/* Returns the value of a fact of a step, such as "unit" or "parameters/radius"; "" if there is
+   none. */
 static const char *record_fact(const struct run_record *record, const struct record_step *step,
                                const char *name)
 {
     return ts_made_value(&record->made, "%s/%s", step->of->group, name);
 }
 
-/* Finds the next parameter of a step from fact *at on, and moves *at behind it. Returns NULL behind
- * the last one, else the fact, whose name without the group is in *name. */
+/* Finds the next parameter of a step, from fact *at on, and moves *at behind it. Returns the fact,
+   with its name within the group in *name; NULL if there is none. */
 static const struct made_fact *record_parameter(const struct run_record *record,
                                                 const struct record_step *step, size_t *at,
                                                 const char **name)
@@ -47,7 +47,7 @@ static const struct made_fact *record_parameter(const struct run_record *record,
         if (strncmp(fact->path, step->of->group, length) != 0 ||
             strncmp(fact->path + length, parameters, strlen(parameters)) != 0 ||
             !strcmp(fact->path + length + strlen(parameters),
-                    "raw_file")) /* NXtomoproc's, and no parameter */
+                    "raw_file")) /* a field of NXtomoproc that is no parameter */
             continue;
         *name = fact->path + length + strlen(parameters);
         ++*at;
@@ -58,7 +58,7 @@ static const struct made_fact *record_parameter(const struct run_record *record,
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Adds what has this label to what step k uses. */
+/* Adds the image with this label to what step k uses. */
 static void add_use(struct run_record *record, int k, const char *label)
 {
     struct record_step *step = &record->steps[k];
@@ -86,7 +86,7 @@ static void find_uses(struct run_record *record, int k)
     }
 }
 
-/* Finds the image that a step left in the result: one that it keeps, or the last one. */
+/* Finds the image of a step that the result holds: one that it saved, or the last one. */
 static void find_image(struct run_record *record, int k)
 {
     struct record_step *step = &record->steps[k];
@@ -147,10 +147,10 @@ void ts_run_record_clear(struct run_record *record)
 /* ---- ro-crate-metadata.json ------------------------------------------------------------------ */
 
 /* The metadata file is one list of entities that refer to each other. Entities of the chain (a
- * workflow of steps, each done by a tool with formal parameters) stand beside those of its run
- * (actions with the values of parameters). The values of parameters are texts, as the result lists
- * them. The result itself is no file of the crate, since its name is the user's: its images are
- * creative works that their digests identify. */
+   workflow of steps, each done by a tool with formal parameters) are beside those of its run
+   (actions with the values of parameters). The values of parameters are texts, as the result lists
+   them. The result itself is no file of the crate, since its name is the user's: its images are
+   creative works that their digests identify. */
 
 enum { ID_BYTES = 64 };
 
@@ -206,7 +206,7 @@ static void put_numbered(struct json *json, const char *key, const char *kind, i
     ts_json_close(json, ']');
 }
 
-/* Writes the id of a parameter of a step: "#parameter-2-radius", or of its value. */
+/* Writes the id of a parameter of a step, such as "#parameter-2-radius", or of its value. */
 static const char *parameter_id(char id[256], const char *kind, int step, const char *name)
 {
     snprintf(id, 256, "#%s-%d-%s", kind, step + 1, name);
@@ -321,7 +321,7 @@ static void put_inputs(struct json *json, const struct run_record *record)
     }
 }
 
-/* Writes the tool of a step, its formal parameters and the step of the workflow. */
+/* Writes the tool of a step, its formal parameters, and the step of the workflow. */
 static void put_step(struct json *json, const struct run_record *record, int k)
 {
     const struct record_step *step = &record->steps[k];
@@ -441,7 +441,7 @@ static void write_metadata(const struct run_record *record, const char *date, FI
 
 enum { NAME_BYTES = 64 };
 
-/* Opens a member named "run:KIND-NUMBER", or "run:KIND" where the number is 0. */
+/* Opens a member named "run:KIND-NUMBER", or "run:KIND" if the number is 0. */
 static void open_named(struct json *json, const char *kind, int number)
 {
     char name[NAME_BYTES];
@@ -467,7 +467,7 @@ static void put_some(struct json *json, const char *key, const char *text)
         ts_json_member_text(json, key, text);
 }
 
-/* Writes which of PROV's own types an entity or agent has. */
+/* Writes the type, in PROV's terms, of an entity or agent. */
 static void put_type(struct json *json, const char *type, const char *label)
 {
     ts_json_open_member(json, "prov:type", '{');
@@ -529,8 +529,8 @@ static void put_activities(struct json *json, const struct run_record *record)
     ts_json_close(json, '}');
 }
 
-/* Writes `relation` from each step to each thing that it used: the step itself used it, or its
- * image derives from it. */
+/* Writes `relation` from each step to each thing that it used; either the step is said to use it,
+   or the step's image to derive from it. */
 static void put_uses(struct json *json, const struct run_record *record, bool derived)
 {
     int n = 0;
@@ -548,7 +548,7 @@ static void put_uses(struct json *json, const struct run_record *record, bool de
     ts_json_close(json, '}');
 }
 
-/* Writes what holds for each step alike: its image, and the plan that it followed. */
+/* Writes what applies to every step: its image, and the plan that it followed. */
 static void put_steps(struct json *json, const struct run_record *record, bool planned)
 {
     ts_json_open_member(json, planned ? "wasAssociatedWith" : "wasGeneratedBy", '{');
@@ -600,7 +600,7 @@ static void write_text(const struct run_record *record, int file, const char *da
         write_metadata(record, date, stream);
 }
 
-/* Writes one file into the staged folder. Returns 0 or errno. */
+/* Writes one file to the staged folder. Returns 0 or errno. */
 static int write_file(const struct run_record *record, const struct staged *staged, int file,
                       const char *date)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A first walk over both images counts the values that differ and finds the largest difference and
- * the range of the first image. Where values differ, a second walk sums what RMS, PSNR and SSIM
- * need, by the code of the stage `compare`; equal images need none. Slices are shared out among
- * threads and joined in their order.
+ * The first pass over both images counts the values that differ and finds the largest difference
+ * and the range of the first image. If values differ, a second pass sums what RMS, PSNR and SSIM
+ * need, by the code of the stage `compare`. Slices are shared out among threads, and their results
+ * joined in the order of the slices.
  */
 #include "program/record/comparison.h"
 
@@ -17,17 +17,17 @@
 #include "stages/engine/validity.h"
 
 struct counts {
-    int64_t n_differ, n_nan[2], n_hidden, at; /* at: of the largest difference, within the slice */
+    /* at: place of the largest difference, within the slice */
+    int64_t n_differ, n_nan[2], n_hidden, at;
     double largest, values[2], low, high, magnitude;
 };
 
-/* Both images are walked over, and their slabs handed to `slab`, whose first slice is `z` of volume
- * `volume`. */
+/* A pass over both images. `slab` gets their slabs, whose first slice is `z` of volume `volume`. */
 struct walk {
     struct source *sources[2];
     int threads;
-    uint64_t *valid; /* of a slab, the pixels that are compared; NULL: all are */
-    void *partials;  /* what the slab's slices are counted in, one after the other */
+    uint64_t *valid; /* the pixels of a slab that are compared; NULL: all */
+    void *partials;  /* the partial counts of the slab's slices, one after the other */
     void (*slab)(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z);
     struct difference *difference;
     struct compare_rule rule;
@@ -139,7 +139,7 @@ static void measure_slab(struct walk *walk, const struct ts_image slabs[2], int6
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* Leaves out the pixels of a slab that both sides have marked as invalid while they were read. */
+/* Excludes the pixels of a slab that both sides have marked as invalid when read. */
 static void choose_pixels(const struct walk *walk, int64_t first, int64_t n)
 {
     const size_t words = ts_valid_bytes(&walk->sources[0]->image) / sizeof(uint64_t);
@@ -180,7 +180,7 @@ static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
                           diag);
 }
 
-/* Counts what both sides mark as invalid, once all slices were read. */
+/* Counts what each side marks as invalid, after all slices were read. */
 static void count_invalid(struct difference *difference, struct source *const sources[2])
 {
     const size_t words = ts_valid_bytes(&sources[0]->image) / sizeof(uint64_t),

@@ -2,9 +2,9 @@
  *
  * Compares the inputs of a result with the images that are there now. The inputs are opened by a
  * plan of the result's chain without its stages, so that series, ranges of slices and masks are
- * chosen as they were in the run. Where that gives other slices, or a DICOM series is refused
- * because one is missing, every file is decoded by itself, and those that are missing, changed or
- * additional can be named.
+ * chosen as in the run. If that gives other slices, or refuses a DICOM series because a slice is
+ * missing, every file is decoded by itself, so that missing, changed and additional ones can be
+ * named.
  */
 #include "program/record/inputs.h"
 
@@ -27,17 +27,17 @@
 
 /* ---- slices of inputs ------------------------------------------------------------------------ */
 
-/* A slice is the one that was used where it has the same pixels at the same place. Those of the
- * same pixels at another place have been moved: a volume that stands upside down is another one. Of
- * what is left over, the place says where pixels have changed. Blank slices have equal digests, so
- * that those that are at their place are matched first. */
+/* A slice is the one that was used if it has the same pixels at the same place. If the same pixels
+   are at another place, it has been moved: a volume upside down is a different one. If the place of
+   an unmatched slice has other pixels, they have changed. Blank slices have equal digests, so
+   slices at their own place are matched first. */
 
 struct input_slice {
-    const char *pixels, *instance; /* digests, as struct source_slice has them */
+    const char *pixels, *instance; /* digests, as in struct source_slice */
     double place[3];
-    const char *name;   /* of the file, where it is known; else NULL */
-    const char *series; /* UID, of a DICOM file; else "" */
-    bool matched;       /* with a slice of the other list */
+    const char *name;   /* name of the file; NULL if it is not known */
+    const char *series; /* UID of the series of a DICOM file; else "" */
+    bool matched;       /* it is matched with a slice of the other list */
 };
 
 struct input_slices {
@@ -118,7 +118,7 @@ static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *
                                struct arena *arena, struct input_slices *slices,
                                struct ts_diag *diag)
 {
-    struct ts_diag *own = ts_diag_create(); /* what is wrong with the file alone is no fault here */
+    struct ts_diag *own = ts_diag_create(); /* errors of this file do not count here */
     struct source *source = NULL;
     if (!own)
         return ts_diag_no_memory(diag, sizeof source);
@@ -137,7 +137,7 @@ static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *
 }
 
 /* Lists the slices of every DICOM image in the paths, each file by itself, so that it can be named.
- * Files that cannot be read are left out. */
+   Omits files that cannot be read. */
 static enum ts_status list_files(const char *const *paths, size_t n_paths, struct arena *arena,
                                  struct input_slices *slices, struct ts_diag *diag)
 {
@@ -178,8 +178,8 @@ static bool same_place(const struct input_slice *a, const struct input_slice *b)
     return same;
 }
 
-/* Matches slices of which the run read no pixel, as of an image that only gave its grid, by their
- * places. */
+/* Matches slices of which the run read no pixels, as of an image that only gave its grid, by their
+   places. */
 static void match_unread(const struct input_slices *used, const struct input_slices *there,
                          struct inputs_found *found)
 {
@@ -187,7 +187,7 @@ static void match_unread(const struct input_slices *used, const struct input_sli
         struct input_slice *slice = &used->items[i];
         for (size_t k = 0; k < there->n && !*slice->pixels && !slice->matched; k++) {
             struct input_slice *other =
-                &there->items[(i + k) % there->n]; /* that of the same number comes first */
+                &there->items[(i + k) % there->n]; /* the slice of the same number comes first */
             if (!other->matched && same_place(slice, other)) {
                 match(slice, other, found);
                 found->n_unread++;
@@ -196,8 +196,7 @@ static void match_unread(const struct input_slices *used, const struct input_sli
     }
 }
 
-/* Finds a slice with these pixels that is not matched yet: one at the same place, or where
- * `anywhere` is true any. */
+/* Finds an unmatched slice with these pixels: at the same place, or, if `anywhere`, at any. */
 static struct input_slice *find_pixels(const struct input_slice *slice, struct input_slice **sorted,
                                        size_t n, bool anywhere)
 {
@@ -215,7 +214,7 @@ static struct input_slice *find_pixels(const struct input_slice *slice, struct i
     return NULL;
 }
 
-/* Returns true where the series is that of a slice that matched, or where none did. */
+/* Returns true if the series is that of a matched slice, or if no slice matched. */
 static bool is_of_series(const struct input_slices *used, const struct input_slice *slice,
                          const struct inputs_found *found)
 {
@@ -240,8 +239,8 @@ static void count(struct inputs_found *found, enum inputs_kind kind,
         describe(found->first[kind], slice, i, "");
 }
 
-/* Counts slices of which the pixels are those of another slice now. `there` is where they were
- * looked for. */
+/* Counts slices whose pixels are now at the place of another slice. `there` is the list of present
+   slices. */
 static void match_moved(const struct input_slices *used, const struct input_slices *there,
                         struct input_slice **sorted, struct inputs_found *found)
 {
@@ -266,10 +265,10 @@ static void match_moved(const struct input_slices *used, const struct input_slic
     }
 }
 
-/* Matches slices by their pixels and their places and counts what is left over into *found. Where
- * both lists are as long and `there` is in the order of the image too (`ordered`), the number of a
- * slice is its place. Slices of other DICOM series than those that match count as additional in no
- * case, and none does unless `count_additional`. Returns TS_RUN_FAILED where memory is out. */
+/* Matches slices by their pixels and their places, and counts in *found those that are left. If
+   both lists are equally long and `there` has the order of the image too (`ordered`), the number of
+   a slice is its place. Counts additional slices only if `count_additional`, and only those of the
+   DICOM series of matched slices. Returns TS_RUN_FAILED if memory is out. */
 static enum ts_status match_slices(const struct input_slices *used,
                                    const struct input_slices *there, bool ordered,
                                    bool count_additional, struct inputs_found *found,
@@ -316,7 +315,8 @@ static enum ts_status match_slices(const struct input_slices *used,
 
 /* ---- what is recorded beside pixels ---------------------------------------------------------- */
 
-/* Notes that a fact is another now. Returns true where it is the first one, which is described. */
+/* Notes that a fact has changed. Returns true if it is the first one, which the caller then
+   describes. */
 static bool differs(struct inputs_found *found, const char *name)
 {
     const bool first = !found->facts;
@@ -324,8 +324,8 @@ static bool differs(struct inputs_found *found, const char *name)
     return first;
 }
 
-/* Compares the digest that the result has of a fact of this input with that of what it is now.
- * Older results do not have all facts. */
+/* Compares the digest of a fact of this input in the result with its present digest. Older results
+   lack some facts. */
 static enum inputs_fact compare_fact(const struct recorded *recorded, const char *input,
                                      const char *name, const void *data, size_t bytes)
 {
@@ -338,13 +338,13 @@ static enum inputs_fact compare_fact(const struct recorded *recorded, const char
     return same ? INPUTS_FACT_SAME : INPUTS_FACT_OTHER;
 }
 
-/* Describes the first of the numbers that is visibly another one than the file has. */
+/* Describes the first number that visibly differs from the recorded one. */
 static void describe_number(const struct recorded *recorded, const char *input, const char *name,
                             const double *numbers, size_t n, const char *what, size_t columns,
                             struct inputs_found *found)
 {
     struct ts_diag *own =
-        ts_diag_create(); /* without the file's numbers the name of the fact is all there is */
+        ts_diag_create(); /* without the recorded numbers, only the fact can be named */
     struct hdf5_slice old = {0};
     char path[300];
     snprintf(path, sizeof path, "/entry/inputs/%s/%s", input, name);
@@ -370,7 +370,7 @@ static void check_numbers(const struct recorded *recorded, const char *input, co
         describe_number(recorded, input, name, numbers, n, what, columns, found);
 }
 
-/* Compares how many pixels are padding, which is known once all slices were read. */
+/* Compares the numbers of padding pixels, which are known after all slices were read. */
 static void check_padding(const struct recorded *recorded, const struct source *source,
                           struct inputs_found *found)
 {
@@ -384,7 +384,7 @@ static void check_padding(const struct recorded *recorded, const struct source *
         snprintf(found->detail, sizeof found->detail, ": %" PRIu64 ", not %.40s", count, was);
 }
 
-/* Describes the first of the parts, between semicolons, in which two texts differ. */
+/* Describes the first of the parts, separated by semicolons, in which two texts differ. */
 static void describe_part(const char *now, const char *was, struct inputs_found *found)
 {
     size_t n_now = strcspn(now, ";"), n_was = strcspn(was, ";");
@@ -480,8 +480,8 @@ bool ts_inputs_is_of_folder(const char *name)
     return !strncmp(name, "files_", 6) || !strcmp(name, "warnings");
 }
 
-/* Lists the facts that both have and state differently, without the number that a series has in its
- * folder. */
+/* Lists the facts that the result and the source state differently, except the number of a series
+   in its folder. */
 static void compare_headers(const struct recorded *recorded, const struct source *source,
                             struct inputs_found *found)
 {
@@ -505,17 +505,17 @@ static bool is_whole(const struct inputs_found *found)
     return found->n_same == found->n && !found->facts && found->counts[INPUTS_ADDITIONAL] == 0;
 }
 
-/* Returns the parameters of a DICOM input whose files can be looked at one by one: masked pixels
- * are others than those of the file. */
+/* Returns the parameters of a DICOM input whose files can be checked one by one; NULL if they
+   cannot, as with masked pixels, which differ from those of the file. */
 static const struct dicom_params *files_of(const struct chain_source *source)
 {
     const struct dicom_params *params = source->set.values;
     return source->format == &dicom_format && params->burned_in != BURNED_IN_MASK ? params : NULL;
 }
 
-/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices
- * of its series. One that was chosen can share its UID with others, such as those of other
- * echoes. */
+/* Checks the files of a DICOM input. Additional files count if the run took all slices of its
+   series. A series that was chosen from several may share its UID with them, for example with other
+   echoes. */
 static enum ts_status check_files(struct recorded *recorded, const struct dicom_params *params,
                                   bool opened, const struct input_slices *used,
                                   struct inputs_found *found, struct ts_diag *diag)
@@ -532,14 +532,14 @@ static enum ts_status check_files(struct recorded *recorded, const struct dicom_
         used->items[i].matched = false;
     if (status == TS_OK)
         status = match_slices(used, &there, false, all, &files, diag);
-    /* Single files do not say which volume of a series they are of: what the input has shown as a
-     * whole holds. */
+    /* Single files do not tell to which volume of a series they belong, so the finding about the
+       whole input counts. */
     if (!opened || !is_whole(&files))
         *found = files;
     return status;
 }
 
-/* `source` is NULL where the input could not be opened as a whole. */
+/* Checks one input. `source` is NULL if it could not be opened as a whole. */
 static enum ts_status check_input(struct recorded *recorded, int32_t index, struct source *source,
                                   struct inputs_found *found, struct ts_diag *diag)
 {
@@ -591,8 +591,7 @@ static enum ts_status refuse(const struct inputs_found *found, struct ts_diag *d
                          (long long)found->n, text);
 }
 
-/* Checks the DICOM inputs file by file where no plan can open them: then the reason is kept as a
- * hint. */
+/* Checks the DICOM inputs file by file if no plan can open them, and keeps the reason as a hint. */
 static enum ts_status check_without_plan(struct recorded *recorded, struct inputs_found *found,
                                          const struct ts_diag *reason, struct ts_diag *diag)
 {
@@ -615,8 +614,8 @@ static enum ts_status check_without_plan(struct recorded *recorded, struct input
     return TS_BAD_INPUT;
 }
 
-/* Plans the chain without its stages, which opens its inputs. What is wrong goes to a list of its
- * own, *own. */
+/* Plans the chain without its stages, which opens its inputs. Errors go to a separate list,
+ *own. */
 static enum ts_status open_inputs(const struct recorded *recorded, struct ts_plan **plan,
                                   struct ts_diag **own, struct ts_diag *diag)
 {
@@ -687,7 +686,7 @@ enum ts_status ts_inputs_glance(struct recorded *recorded, const char **other, s
     *other = NULL;
     enum ts_status status = open_inputs(recorded, &plan, &own, diag);
     if (own && status != TS_RUN_FAILED)
-        status = TS_OK; /* an input that cannot be opened is the run's to refuse */
+        status = TS_OK; /* if an input cannot be opened, the run will refuse it */
     for (int32_t i = 0; plan && i < recorded->chain->n_sources && status == TS_OK && !differs;
          i++) {
         *other = recorded->chain->sources[i].name;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The listing of the file (io/hdf5/hdf5_list.h) has a digest for every dataset, so that facts are
- * compared by their digests, and only shown by their values. Below /entry the groups process_...,
- * inputs and provenance hold facts; any other group with a dataset `data` is an image.
+ * The listing of the file (io/hdf5/hdf5_list.h) has a digest for every dataset: facts are compared
+ * by their digests, and their values are only shown. Below /entry the groups process_..., inputs
+ * and provenance hold facts; any other group with a dataset `data` is an image.
  */
 #include "program/record/made.h"
 
@@ -29,7 +29,7 @@ static bool is_fact(const char *path)
     return starts(path, "process_") || starts(path, "inputs/") || starts(path, "provenance/");
 }
 
-/* Returns the name of the image whose values stand at this path below /entry, or NULL. */
+/* Returns the name of the image whose values are at this path below /entry, or NULL. */
 static const char *image_name(const char *path, struct arena *arena)
 {
     const char *slash = strchr(path, '/');
@@ -52,7 +52,7 @@ static void add_object(struct made *made, const struct hdf5_listed *object, stru
     } else if (object->kind == HDF5_SEEN && !strchr(path, '/') && object->target &&
                starts(object->target, entry) &&
                !starts(object->target + strlen(entry),
-                       "process_")) { /* as NXtomoproc's reconstruction */
+                       "process_")) { /* as in NXtomoproc's reconstruction */
         made->images[made->n_images++] =
             (struct made_image){path, object->target + strlen(entry), NULL};
     }
@@ -60,8 +60,8 @@ static void add_object(struct made *made, const struct hdf5_listed *object, stru
 
 /* ---- stages and inputs ----------------------------------------------------------------------- */
 
-/* Returns the number of the stage to whose group, process_NUMBER_STAGE, the path of a fact leads,
- * and the length of the group's name; 0: it leads to no stage. */
+/* Returns the number of the stage in whose group, process_NUMBER_STAGE, the path of a fact is, and
+   sets *length to the length of the group's name; 0 if it is in none. */
 static int made_stage_number(const char *fact, size_t *length)
 {
     int number = 0, end = 0;
@@ -78,7 +78,7 @@ static int by_stage(const void *a, const void *b)
     return x->number != y->number ? x->number - y->number : strcmp(x->group, y->group);
 }
 
-/* Lists the stages. Returns false where memory is out. */
+/* Lists the stages. Returns false if memory is out. */
 static bool find_stages(struct made *made, struct arena *arena)
 {
     made->stages = ts_arena_alloc(arena, (made->n_facts + 1) * sizeof *made->stages);
@@ -104,7 +104,7 @@ static bool find_stages(struct made *made, struct arena *arena)
     return made->stages != NULL;
 }
 
-/* Lists the inputs: the facts of one follow each other. Returns false where memory is out. */
+/* Lists the inputs; the facts of one input follow each other. Returns false if memory is out. */
 static bool find_inputs(struct made *made, struct arena *arena)
 {
     const char *last = "";
@@ -235,9 +235,9 @@ const struct made_image *ts_made_image(const struct made *made, const char *name
 /* The facts of one stage, which follow each other, or those of no stage. */
 struct group {
     const struct made_fact *facts;
-    size_t n, skip;   /* skip: the length of the paths' part that names the group */
+    size_t n, skip;   /* skip: how many characters of the paths name the group */
     int number;       /* of the stage */
-    const char *name; /* of the stage, up to a slash */
+    const char *name; /* of the stage; ends at a slash */
 };
 
 static int by_number(const void *a, const void *b)
@@ -278,8 +278,7 @@ struct list {
     size_t n;
 };
 
-/* Adds what differs between two lists of facts in the order of their paths behind the group's
- * name. */
+/* Adds the differences of two lists of facts, which are sorted by their paths within the group. */
 static void merge(struct list *list, const struct group *a, const struct group *b)
 {
     for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
@@ -296,9 +295,8 @@ static void merge(struct list *list, const struct group *a, const struct group *
     }
 }
 
-/* Pairs the stages of two chains so that as many as possible have a partner of the same name, and
- * none cross. `longest` holds (na + 1) * (nb + 1) numbers: of how many pairs the rests of the
- * chains can have. */
+/* Pairs stages of equal names of two chains, in their order and as many as possible. `longest`
+   holds (na + 1) * (nb + 1) numbers: how many pairs the rests of the chains can have. */
 static void merge_stages(struct list *list, const struct group *a, size_t na, const struct group *b,
                          size_t nb, int *longest)
 {
@@ -351,7 +349,7 @@ bool ts_made_compare(const struct made *a, const struct made *b, struct arena *a
     struct made_fact *facts = ts_arena_alloc(arena, most * sizeof *facts);
     const size_t na = groups ? cut(a, groups) : 0, nb = groups ? cut(b, groups + na) : 0;
     const bool aligned =
-        na <= MOST_STAGES && nb <= MOST_STAGES; /* a file that is made up can have any number */
+        na <= MOST_STAGES && nb <= MOST_STAGES; /* a forged file can have any number of stages */
     int *longest = ts_arena_alloc(arena, (aligned ? (na + 1) * (nb + 1) : 1) * sizeof *longest);
     *list = found.items;
     *n = 0;
@@ -378,10 +376,10 @@ bool ts_made_is_table(const struct made_fact *fact)
 
 /* ---- the chain of a result ------------------------------------------------------------------- */
 
-/* The text of the chain is parsed as any other, so that a chain of an older version keeps the
- * defaults of its version. Flats and darks of the same file as their projections are recorded as
- * inputs of their own, which is why a path without a name stands for every input: a wrong guess
- * shows in the digests. */
+/* The text of the chain is parsed like any other, so that a chain of an older version keeps the
+   defaults of its version. Flats and darks of the same file as their projections are recorded as
+   inputs of their own; so a path without a name is used for every input: if that is wrong, the
+   digests show it. */
 
 static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag)
 {
@@ -397,7 +395,7 @@ static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag
     return ts_chain_parse(text, strlen(text), name, folder, &recorded->chain, diag);
 }
 
-/* Returns the input that "NAME=PATH" names, with the path in *path, or -1. */
+/* Returns the input that "NAME=PATH" names, with the path in *path; -1 if it names none. */
 static int32_t named_input(const struct ts_chain *chain, const char *text, const char **path)
 {
     const char *equals = strchr(text, '=');
@@ -412,8 +410,8 @@ static int32_t named_input(const struct ts_chain *chain, const char *text, const
     return -1;
 }
 
-/* Refuses a text that looks like a name with a path and names no input; a path may hold '=' where
- * it is one. */
+/* Refuses a text that looks like NAME=PATH but names no input. A path may contain '=' if it
+   exists. */
 static enum ts_status check_name(const struct ts_chain *chain, const char *text,
                                  struct ts_diag *diag)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same build on the same device computes the same bytes, whatever the number of threads and the
- * budget of memory, so that any difference then is a fault. Another build or device is held to the
- * tolerances that the stages state.
+ * The same build on the same device computes the same bytes with any number of threads and budget
+ * of memory; any difference is then a fault. On another build or device, the tolerances that the
+ * stages state apply.
  */
 #include "program/record/rerun.h"
 
@@ -27,8 +27,7 @@ double ts_rerun_tolerance(const void *chain, const char *image, double magnitude
     return 2 * sum;
 }
 
-/* Returns true where the fact says what computed the values, and not what was computed or what was
- * said of it. */
+/* Returns true if the fact says what computed the values, not what was computed. */
 static bool is_of_build(const struct made_fact *fact)
 {
     const char *name = strrchr(fact->path, '/');
@@ -40,7 +39,7 @@ static bool is_of_build(const struct made_fact *fact)
 }
 
 /* Returns the name of an input, "ct", for "inputs/ct/slice_pixel_sha256" and other facts on which
- * values depend; NULL for the rest. */
+   values depend; NULL for other facts. */
 static const char *changed_input(const struct made_fact *fact, struct arena *arena)
 {
     const char *name = strchr(fact->path, '/');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decides what a plan takes from an earlier result. Demands are followed backwards from what must
- * be computed, the stages without a match, and from the images that are written: an image that the
- * result holds is read, and what it was made of is not looked at. So each branch starts at its
- * latest saved image.
+ * be computed (the stages without a match) and from the images that are written. If the result
+ * holds an image, it is read, and nothing before it is needed. So each branch starts at its latest
+ * saved image.
  */
 #include "program/record/resume.h"
 
@@ -21,9 +21,9 @@
 
 /* ---- images and tables of the result --------------------------------------------------------- */
 
-/* A saved image stands for the image of a stage only where reading it gives the very values that
- * the stage would compute: with the type of the plan, so not where floats were stored as halves, on
- * the axes of the plan to the last bit, and with the same pixels invalid. */
+/* A saved image replaces the image of a stage only if reading it gives exactly the values that the
+   stage would compute: of the plan's type (so not if floats were stored as halves), on exactly the
+   axes of the plan, and with the same pixels invalid. */
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static bool read_table(struct resume *resume, int32_t node, struct stage_table *
            ts_hdf5_read_values(resume->recorded.path, path, &table->image, diag) == TS_OK;
 }
 
-/* Returns true where the tables of a stage that matches could be read, or there are none. */
+/* Returns true if the tables of a matching stage could be read, or if it has none. */
 static bool take_tables(struct resume *resume, int32_t node)
 {
     struct plan_reused *reused = &resume->reuse.nodes[node];
@@ -63,8 +63,8 @@ static bool unfit(struct resume *resume, const char *name, const char *why)
     return false;
 }
 
-/* Returns the name of the dataset that holds the image of a recorded stage, with the number of its
- * value in a sweep (0 without), or NULL. */
+/* Returns the name of the dataset with the image of a recorded stage, and the index of the stage's
+   value in a sweep (0 without one); NULL if there is none. */
 static const char *dataset_of(const struct resume *resume, int32_t stage, int64_t *value)
 {
     const struct ts_chain *given = resume->recorded.chain;
@@ -104,7 +104,7 @@ static bool same_geometry(const struct ts_image *a, const struct ts_image *b)
            a->beam.source_detector_mm == b->beam.source_detector_mm;
 }
 
-/* Checks the open image against what the plan expects of a node, whose image it would be. */
+/* Checks an open image of the result against what the plan expects of a node's image. */
 static bool check_image(struct resume *resume, const struct source *source,
                         const struct plan_node *node, int32_t stage, const char *name)
 {
@@ -125,7 +125,7 @@ static bool check_image(struct resume *resume, const struct source *source,
                : unfit(resume, name, "has invalid pixels, which the plan has not");
 }
 
-/* Opens an image of the result, which must still be the file that was verified. */
+/* Opens an image of the result. The file must still be the one that was verified. */
 static struct source *open_image(struct resume *resume, const char *name, struct ts_diag *diag)
 {
     struct source *source = NULL;
@@ -139,8 +139,8 @@ static struct source *open_image(struct resume *resume, const char *name, struct
     return NULL;
 }
 
-/* Makes bits of valid pixels where the plan has a masked image, and the file no mask since all of
- * them are. */
+/* Makes the bits of valid pixels, all set, if the plan's image is masked but the file has no mask,
+   because all pixels are valid. */
 static bool make_valid(struct plan_reused *reused, const struct ts_image *out)
 {
     const struct source *source = reused->saved;
@@ -154,7 +154,7 @@ static bool make_valid(struct plan_reused *reused, const struct ts_image *out)
     return reused->valid != NULL;
 }
 
-/* Tries the image that a recorded stage has left in the result; `keeper` has its axes. */
+/* Tries the image that the result holds of a recorded stage; `keeper` has its axes. */
 static bool try_image(struct resume *resume, int32_t node, const struct plan_node *keeper,
                       int32_t stage)
 {
@@ -178,7 +178,7 @@ static bool try_image(struct resume *resume, int32_t node, const struct plan_nod
     return false;
 }
 
-/* Returns the node of the plan that a recorded one matches, or NULL. */
+/* Returns the node of the plan that matches a recorded one, or NULL. */
 static const struct plan_node *matched_by(const struct resume *resume, int32_t recorded)
 {
     for (int32_t i = 0; i < resume->plan->n_nodes; i++)
@@ -187,8 +187,8 @@ static const struct plan_node *matched_by(const struct resume *resume, int32_t r
     return NULL;
 }
 
-/* Opens an image of the result that is the image of this node, which matches. Returns false where
- * there is none that has the same values, axes and units. */
+/* Opens an image of the result that is the image of this matching node. Returns false if none has
+   the same values, axes and units. */
 static bool take_image(struct resume *resume, int32_t node)
 {
     const struct ts_chain *old = resume->old.chain;
@@ -206,17 +206,17 @@ static bool take_image(struct resume *resume, int32_t node)
 
 /* ---- warnings of the stages that are taken --------------------------------------------------- */
 
-/* A result lists its warnings as "CODE: STAGE: SENTENCE" (pipeline/run/warnings.h). Those of
- * sources come again, since the sources are opened and read again, and those of a plan as well;
- * what stages warned of while they ran is taken. */
+/* A result lists its warnings as "CODE: STAGE: SENTENCE" (pipeline/run/warnings.h). Warnings of
+   sources and of the plan are given again, since sources are opened and read again. Those that
+   stages gave while they ran are taken over. */
 
 struct warning {
     const char *code, *stage, *sentence;
-    size_t name_length; /* of the stage's name, without what tells several of them apart: "box#2",
-                           "box[radius=2]" */
+    /* of the stage's name, without what tells stages of one name apart: "box#2", "box[radius=2]" */
+    size_t name_length;
 };
 
-/* Cuts a text into its parts, in place. Returns false where it has fewer. */
+/* Splits a text into its parts, in place. Returns false if it has fewer. */
 static bool cut(char *text, struct warning *warning)
 {
     char *stage = strstr(text, ": "), *sentence = stage ? strstr(stage + 2, ": ") : NULL;
@@ -233,8 +233,8 @@ static bool is_of(const struct warning *warning, const char *stage)
            !strncmp(stage, warning->stage, warning->name_length);
 }
 
-/* Returns true where a stage of this name was taken, and in *other whether the result has one that
- * was not. */
+/* Returns true if a stage of this name was taken; sets *other if the result also has one that was
+   not. */
 static bool is_taken(const struct resume *resume, const struct warning *warning, bool *other)
 {
     const struct ts_chain *old = resume->old.chain;
@@ -268,8 +268,8 @@ static bool is_there(const struct warning *warning, const struct ts_diag *diag)
     return there;
 }
 
-/* Adds to diag what the stages that are taken warned of while they ran. Returns TS_RUN_FAILED
- * (resume-warnings) where a warning may be theirs or that of another stage of the same name. */
+/* Adds to diag the warnings that the taken stages gave while they ran. Returns TS_RUN_FAILED
+   (resume-warnings) if it is not clear to which of several stages of one name a warning belongs. */
 static enum ts_status take_warnings(struct resume *resume, struct ts_diag *diag)
 {
     const char *const *texts;
@@ -324,7 +324,7 @@ static void compute(struct resume *resume, int32_t index)
             need_image(resume, node->inputs[input]);
 }
 
-/* Fills `computed`, and opens the images that are taken. */
+/* Decides which nodes are computed, and opens the images that are taken. */
 static void decide(struct resume *resume)
 {
     const struct ts_plan *plan = resume->plan;
@@ -338,8 +338,8 @@ static void decide(struct resume *resume)
 
 /* ---- telling the plan ------------------------------------------------------------------------ */
 
-/* Takes the axes that stages found, so that those after them are resolved and can be compared.
- * Returns true where that is new to the plan. */
+/* Takes the axes that stages found, so that later stages can be resolved and compared. Returns true
+   if the plan did not know them. */
 static bool take_axes(struct resume *resume)
 {
     bool any = false;
@@ -384,8 +384,8 @@ static bool any_image(const struct resume *resume)
     return any;
 }
 
-/* Returns true where a stage makes an image of its own. Else all images of the chain are those of
- * its inputs, and only tables can be taken. */
+/* Returns true if a stage makes an image of its own. Otherwise all images of the chain are those of
+   its inputs, and only tables can be taken. */
 static bool makes_images(const struct ts_plan *plan)
 {
     bool any = false;
@@ -408,7 +408,7 @@ static enum ts_status refuse(const struct resume *resume, struct ts_diag *diag)
     return ts_diag_hint(diag, "without --resume-from everything is computed");
 }
 
-/* Says from where the run starts, and why not from later on. */
+/* Notes from where the run starts, and why not from a later stage. */
 static void tell(const struct resume *resume, int32_t n_taken, struct ts_diag *diag)
 {
     char images[512] = "";
@@ -444,7 +444,8 @@ static void note_reads(void *user, const struct simulated_slab *slab)
     }
 }
 
-/* Notes which slices a run reads that takes nothing: the record of the inputs has their digests. */
+/* Finds which slices a run without reuse reads, since the record of the inputs has their
+   digests. */
 static bool find_reads(struct resume *resume)
 {
     const struct ts_plan *plan = resume->plan;
@@ -517,7 +518,7 @@ static enum ts_status open(struct resume *resume, const char *path, struct ts_di
     return status;
 }
 
-/* Matches, until the axes that were found let no further stage be compared. */
+/* Matches nodes, and again as long as axes that were found allow further stages to be compared. */
 static enum ts_status match(struct resume *resume, struct ts_diag *diag)
 {
     enum ts_status status = ts_resume_match(resume, diag);
@@ -534,7 +535,7 @@ static enum ts_status find(struct ts_plan *plan, const char *path, struct resume
                            struct ts_diag *diag)
 {
     enum ts_status status = create(plan, result, diag);
-    plan->reuse = *result ? &(*result)->reuse : NULL; /* which frees it, and takes nothing yet */
+    plan->reuse = *result ? &(*result)->reuse : NULL; /* which owns it; nothing is taken yet */
     if (status == TS_OK)
         status = open(*result, path, diag);
     if (status == TS_OK)
@@ -561,7 +562,7 @@ enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_
     return status;
 }
 
-/* Takes what can be taken for the stages before a search, and else leaves all to be computed. */
+/* Takes what can be taken for the stages before a search; the rest is computed. */
 static enum ts_status prepare(const void *path, struct ts_plan *plan, struct ts_diag *diag)
 {
     struct resume *resume;

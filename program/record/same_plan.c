@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A result holds its chain with every parameter resolved. The plan's parameters are resolved as
- * well, as far as headers tell; what only a run can know follows from the others.
+ * A result holds its chain with every parameter resolved. The plan's parameters are resolved as far
+ * as headers allow; what only a run can find follows from the others.
  */
 #include "program/record/same_plan.h"
 
@@ -20,12 +20,12 @@
 
 /* A parameter that differs, with both values. */
 struct param_difference {
-    const char *owner, *name; /* name NULL: there is none */
+    const char *owner, *name; /* name NULL: no parameter differs */
     char *planned, *recorded; /* owned */
     bool no_memory;           /* for the two texts */
 };
 
-/* Returns the value as text; a value that was left out is empty. NULL where memory is out. */
+/* Returns the value as text; "" if it was left out. NULL if memory is out. */
 static char *value_text(const struct param_set *set, size_t i)
 {
     const void *at = ts_param_field(set, i);
@@ -39,9 +39,9 @@ static char *value_text(const struct param_set *set, size_t i)
     return text;
 }
 
-/* Returns true where the parameters are the same, but for number `path` (-1: none) and for those
- * that only a run can know: `known` says that derived ones were resolved in the plan. Else
- * *difference describes the first that differs. */
+/* Returns true if the parameters are the same, except number `path` (-1: none) and those that only
+   a run can find; derived ones count if `known`, which says that the plan has resolved them. Else
+   difference describes the first difference. */
 static bool same_params(const struct param_set *planned, const struct param_set *recorded, int path,
                         bool known, struct param_difference *difference)
 {
@@ -63,9 +63,9 @@ static bool same_params(const struct param_set *planned, const struct param_set 
     return true;
 }
 
-/* Compares the planned parameters of a stage with those of a recorded one, the chain of which is
- * expanded (ts_plan_expand). What is derived from the values of a sweep, other ones for each, is
- * not recorded; where the planned chain does not give it either it follows from the rest. */
+/* Compares the planned parameters of a stage with those of a recorded one, whose chain is expanded
+   (ts_plan_expand). Parameters that are derived from a swept value, and so vary with it, are not
+   recorded; if the planned chain does not give them either, they follow from the rest. */
 static bool same_stage_params(const struct param_set *planned, const struct ts_chain *recorded,
                               int32_t stage, bool known, struct param_difference *difference)
 {
@@ -90,8 +90,8 @@ static bool same_text(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* Returns true where the two chains, as they are written, have the same sources and stages and
- * sweep over as many values of the same parameter, whatever their parameters are. */
+/* Returns true if the two chains, as they are written, have the same sources and stages, whatever
+   their parameters, and sweep the same parameter with equally many values. */
 static bool same_form(const struct ts_chain *a, const struct ts_chain *b)
 {
     bool same =
@@ -108,8 +108,8 @@ static bool same_form(const struct ts_chain *a, const struct ts_chain *b)
     return same;
 }
 
-/* Compares chains of the same form, `recorded` with a stage for each value of a sweep as the plan
- * has them. */
+/* Compares chains of the same form; `recorded` has a stage for each value of a sweep, as the plan
+   has. */
 static bool same_values(const struct ts_plan *plan, const struct ts_chain *recorded,
                         struct param_difference *difference)
 {
@@ -159,7 +159,7 @@ static enum ts_status check_chain(const char *path, const struct ts_plan *plan,
     return status;
 }
 
-/* Gives the recorded chain the paths of the plan's, which it borrows. */
+/* Lends the paths of the plan's chain to the recorded one. */
 static void borrow_paths(struct ts_chain *recorded, const struct ts_chain *chain)
 {
     for (int32_t i = 0; i < recorded->n_sources; i++) {
@@ -199,7 +199,7 @@ enum ts_status ts_same_as_planned(const char *path, const struct ts_plan *plan,
  * pixels, are the same. Where stages stand in the chain does not matter, so that one may be added
  * before a saved image. */
 
-/* Notes why a node has no match, where it is the first. */
+/* Notes why a node has no match, if it is the first such node. */
 static bool differs(struct resume *resume, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static bool differs(struct resume *resume, const char *label, const char *format, ...)
@@ -235,8 +235,8 @@ static bool same_version(struct resume *resume, const struct version *version)
                    version->text);
 }
 
-/* Returns true where this program, with the same libraries and the same kind of device, computed
- * the result. */
+/* Returns true if this program, with the same libraries and the same kind of device, computed the
+   result. */
 static bool same_program(struct resume *resume)
 {
     struct version versions[VERSIONS_MAX];
@@ -256,7 +256,7 @@ static bool same_program(struct resume *resume)
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* Compares all that a source records of itself, in both directions. */
+/* Compares all that a source says of itself, in both directions. */
 static bool same_attributes(struct resume *resume, const struct plan_node *node)
 {
     static const char *const others[] = {"format", "grid", "slice_instance_hmac"};
@@ -283,7 +283,7 @@ static bool same_attributes(struct resume *resume, const struct plan_node *node)
     return true;
 }
 
-/* Reads the digests of the pixels, against which the run holds the input. */
+/* Reads the digests of the pixels, with which the run compares the input. */
 static enum ts_status read_digests(struct resume *resume, int32_t index, struct ts_diag *diag)
 {
     const struct plan_node *node = &resume->plan->nodes[index];
@@ -357,8 +357,8 @@ int32_t ts_resume_origin(const struct ts_chain *chain, int32_t node, bool of_axe
     return node;
 }
 
-/* Returns true where an input of the plan is the same image, on the same axes, as a node of the
- * recorded chain. */
+/* Returns true if an input of the plan is the same image, on the same axes, as a node of the
+   recorded chain. */
 static bool same_input(const struct resume *resume, int32_t own, int32_t other)
 {
     const struct plan_node *node = &resume->plan->nodes[own];
@@ -366,7 +366,7 @@ static bool same_input(const struct resume *resume, int32_t own, int32_t other)
            resume->match[node->axes_node] == ts_resume_origin(resume->old.chain, other, true);
 }
 
-/* Returns true where all inputs of a stage match those of the recorded one. */
+/* Returns true if all inputs of a stage match those of the recorded one. */
 static bool same_inputs(const struct resume *resume, const struct plan_node *node,
                         const struct chain_stage *old)
 {
@@ -384,7 +384,7 @@ static bool same_inputs(const struct resume *resume, const struct plan_node *nod
     return true;
 }
 
-/* Returns true where the device of a recorded stage is of the plan's kind. */
+/* Returns true if the device of a recorded stage is of the same kind as the plan's. */
 static bool same_device(struct resume *resume, const struct plan_node *node, int32_t stage)
 {
     const struct made *made = &resume->recorded.made;
@@ -393,7 +393,7 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     if (strcmp(version, ts_version()) != 0)
         return differs(resume, node->label, "version %.60s computed it there, not %s", version,
                        ts_version());
-    /* Results of older versions have a number behind the kind: cuda:0. */
+    /* Results of older versions also have a number: cuda:0. */
     const char *device = ts_made_value(made, "process_%d_%s/device", (int)stage + 1, name),
                *own = resume->plan->cuda ? "cuda" : "cpu";
     const size_t kind = strlen(own);
@@ -403,8 +403,8 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     return true;
 }
 
-/* Notes in what a stage differs from one that takes the same images there: the same stage, else
- * another. */
+/* Notes how a recorded stage that takes the same images differs: one with the same name, or else
+   any. */
 static void tell_difference(struct resume *resume, const struct plan_node *node, const bool *used)
 {
     const struct ts_chain *chain = resume->old.chain;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This says whether a result is what a plan would make: parameters are compared with those that the
- * result recorded, both as they were resolved, value by value as the texts that they would be
- * written as.
+ * Says if a result is what a plan would make: compares resolved parameters with those that the
+ * result recorded, each as the text in which it would be written.
  */
 #ifndef PROGRAM_RECORD_SAME_PLAN_H
 #define PROGRAM_RECORD_SAME_PLAN_H
@@ -11,10 +10,10 @@
 #include "pipeline/plan/plan.h"
 
 /* Checks the result at `path` against the plan, whose chain was searched (ts_chain_search), and
- * writes the result's digest. Parameters that a plan cannot know before the run, such as a center
- * that a stage will find, follow from the others and are not compared. Returns TS_OK; TS_RUN_FAILED
- * (batch-other-chain) where a parameter is another, TS_BAD_INPUT where the file is damaged, is no
- * result, or was made from other images (inputs-differ). */
+   writes the result's digest. Parameters that a plan cannot know before the run, such as a center
+   that a stage will find, follow from the others and are not compared. Returns TS_OK; TS_RUN_FAILED
+   (batch-other-chain) if a parameter differs; TS_BAD_INPUT if the file is damaged, is no result, or
+   was made from other images (inputs-differ). */
 enum ts_status ts_same_as_planned(const char *path, const struct ts_plan *plan,
                                   char digest[DIGEST_TEXT_BYTES], struct ts_diag *diag);
 

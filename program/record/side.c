@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TIFF states neither what its pages are nor how large they are: a path alone is taken for slices,
- * and has no grid.
+ * TIFF states neither what its pages are nor how large they are: without parameters, its pages are
+ * taken for slices without a grid.
  */
 #include "program/record/side.h"
 
@@ -49,7 +49,7 @@ static const char *format_of(const char *path)
     return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
 }
 
-/* Opens the source that a chain in one line describes, at the path where there is one. */
+/* Opens the source that a chain in one line describes, at the path if there is one. */
 static enum ts_status open_input(const char *input, const char *path, const char *image,
                                  struct side *side, struct ts_diag *diag)
 {
@@ -79,7 +79,7 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
                              "there is no file or folder %s", text);
     if (!one_line && ts_file_refuse_packed(text, diag) != TS_OK)
         return TS_BAD_INPUT;
-    /* Results alone have images to choose from, so that the caller has looked at the file. */
+    /* The caller has checked that the file is a result, since only results have several images. */
     const char *input = one_line ? text : image ? "result" : format_of(text);
     return open_input(input, one_line ? NULL : text, image, side, diag);
 }
