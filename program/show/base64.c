@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Three bytes become four letters of six bits; = fills up the last four.
+ * Three bytes become four letters of six bits each; = fills up the last four.
  */
 #include "program/show/base64.h"
 

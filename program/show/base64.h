@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Base64 (RFC 4648, section 4) carries bytes where only text may stand, such as in data: URLs.
+ * Base64 (RFC 4648, section 4) writes bytes as text, for places such as data: URLs that allow only
+ * text.
  */
 #ifndef PROGRAM_SHOW_BASE64_H
 #define PROGRAM_SHOW_BASE64_H

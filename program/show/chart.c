@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An axis maps values to pixels over a range that ends at ticks: multiples of 1, 2 or 5 times a
- * power of ten on a linear axis, and these numbers themselves on a logarithmic one.
+ * The range of an axis ends at ticks: multiples of 1, 2 or 5 times a power of ten on a linear axis,
+ * and these numbers themselves on a logarithmic one.
  */
 #include "program/show/chart.h"
 
@@ -21,8 +21,8 @@ enum {
     GAP = 20,
     USUAL_TICKS = 4
 };
-/* Values outside of these magnitudes have no place on an axis, whose length must be a number as
- * well. */
+/* Values beyond these magnitudes are not shown, because the length of the axis must be a finite
+   number, too. */
 static const double least_shown = 1e-300, most_shown = 1e300;
 
 static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f",
@@ -31,7 +31,7 @@ static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f"
 /* An axis with the range that it shows and the pixels of its two ends. */
 struct scale {
     bool logarithmic;
-    double low, high, first, last, step; /* step: between the ticks of a linear axis */
+    double low, high, first, last, step; /* step: distance of the ticks of a linear axis */
     int digits;                          /* of the labels */
 };
 
@@ -69,14 +69,14 @@ static void include(struct scale *scale, const double *values, int n)
         }
 }
 
-/* Returns the tick after this one of a logarithmic axis. */
+/* Returns the next tick of a logarithmic axis. */
 static double next_power(double tick)
 {
     const bool two = fabs(tick / pow(10, floor(log10(tick) + 1e-9)) - 2) < 1e-6;
     return two ? 2.5 * tick : 2 * tick;
 }
 
-/* Makes a range of one that holds no two values which could be told apart on it. */
+/* Widens a range whose ends cannot be told apart on its axis. */
 static void widen(struct scale *scale)
 {
     const double size = fmax(fabs(scale->low), fabs(scale->high));
@@ -136,7 +136,7 @@ static void write_tick(FILE *file, const struct place *place, bool across, doubl
                 place->x, at, WIDTH, place->x - 6, at + 4, scale->digits, value);
 }
 
-/* Over many powers of ten only these have ticks. */
+/* If the axis spans many powers of ten, only these have ticks. */
 static void write_ticks(FILE *file, const struct place *place, bool across)
 {
     const struct scale *scale = across ? &place->across : &place->up;

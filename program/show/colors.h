@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the colors of the viewer: maps from gray levels to colors, and the inks of the overlay.
+ * The colors of the viewer: maps from gray levels to colors, and the inks of the overlay.
  */
 #ifndef PROGRAM_SHOW_COLORS_H
 #define PROGRAM_SHOW_COLORS_H
 
 #include "cuda/view/picture.h"
 
-/* Gray; hot (black, red, yellow, white); cubehelix, whose brightness rises evenly as that of gray
- * does. */
+/* Gray; hot (black, red, yellow, white); cubehelix, whose brightness rises as evenly as that of
+   gray. */
 enum view_colors { COLORS_GRAY, COLORS_HOT, COLORS_CUBEHELIX, COLORS_MAPS };
 
-/* INK_CLEAR shows the image below. INK_SHADE is the ground of panels, INK_DARK the ground of text
- * on images. */
+/* INK_CLEAR leaves the image visible. INK_SHADE is the background of panels, INK_DARK that of text
+   on images. */
 enum view_ink { INK_CLEAR, INK_TEXT, INK_SHADE, INK_LINE, INK_CURVE, INK_BARS, INK_MARK, INK_DARK };
 
 /* Fills in the color of each gray level, 0xAABBGGRR. */

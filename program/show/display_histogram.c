@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two passes over the values: the first finds the range, the second counts. Values are converted in
- * short runs, so that no copy of the image is made. NaN and infinities are left out.
+ * The first pass over the values finds the range, the second counts. Values are converted in short
+ * runs, so that no copy of the image is made. NaN and infinities are not counted.
  */
 #include "program/show/display_histogram.h"
 
@@ -9,7 +9,7 @@
 
 enum { RUN = 4096 };
 
-/* Calls for each run of values of the slices. */
+/* Calls the function for each run of values of the slices. */
 static void each_value(const struct ts_image *image, int64_t z, int64_t n,
                        struct display_histogram *histogram,
                        void (*take)(struct display_histogram *, const double *, size_t))

@@ -2,7 +2,7 @@
  *
  * The letters are those of the X Window System's font misc-fixed "6x13" (Debian's package
  * xfonts-base), whose notice reads "Public domain font. Share and enjoy." They are a table, because
- * a program that draws on a bare buffer has no other way to letters that takes no time to start.
+ * a program that draws on a bare buffer has no other way to letters without a delay at the start.
  */
 #include "program/show/font.h"
 

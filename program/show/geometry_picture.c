@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This draws the geometry of a scan as SVG 1.1. x points right and y up, in mm from the rotation
- * axis; the first view is drawn. With theta its angle, e = (cos, sin) and w = (-sin, cos), detector
- * positions rise along e; a fan's source stands at source_axis * w and parallel rays come from
- * there.
+ * Draws the geometry of a scan as SVG 1.1. x points right and y up, in mm from the rotation axis;
+ * the first view is drawn. If its angle is theta, e = (cos, sin) and w = (-sin, cos): detector
+ * positions rise along e; a fan's source is at source_axis * w, and parallel rays come from there.
  */
 #include "program/show/geometry_picture.h"
 
@@ -24,18 +23,20 @@ enum {
 static const double pi = 3.14159265358979323846;
 
 struct picture {
-    FILE *stream, *numbers; /* numbers: for the lines below the picture; NULL: they stand in it */
+    /* numbers: stream for the lines below the picture; NULL: they are in the picture */
+    FILE *stream, *numbers;
     const struct ts_image *sinogram;
-    double theta, last_theta; /* degree, of the first and the last view */
+    double theta, last_theta; /* degrees, of the first and the last view */
     double e[2], w[2];
-    double first, last;      /* mm on the detector */
-    double near, far;        /* source to axis, to detector; of a parallel beam what is drawn */
-    double field;            /* radius of the circle that every view sees; 0: none */
-    double scale, origin[2]; /* pixels a mm; the axis in the picture */
+    double first, last; /* mm on the detector */
+    /* source to axis, source to detector; for a parallel beam, lengths for drawing */
+    double near, far;
+    double field;            /* radius of the circle that every view sees; 0: there is none */
+    double scale, origin[2]; /* pixels per mm; the axis in the picture */
     bool fan;
 };
 
-/* ---- what is drawn where --------------------------------------------------------------------- */
+/* ---- what is drawn if --------------------------------------------------------------------- */
 
 static double gamma_of(const struct picture *picture, double u)
 {
@@ -53,7 +54,7 @@ static void place(const struct picture *picture, double u, double out[2])
         out[i] = (picture->near - ahead) * picture->w[i] + across * picture->e[i];
 }
 
-/* Writes the point where the ray to position u begins. */
+/* Writes the point at which the ray to position u begins. */
 static void origin_of(const struct picture *picture, double u, double out[2])
 {
     for (int i = 0; i < 2; i++)
@@ -111,7 +112,8 @@ static struct picture prepare(const struct ts_image *sinogram, FILE *stream)
         picture.far = 2 * picture.near;
         picture.field = side > 0 ? side : 0;
     }
-    find_scale(&picture, fmax(picture.field, picture.near)); /* the whole way of the source */
+    /* the source moves on this whole circle */
+    find_scale(&picture, fmax(picture.field, picture.near));
     return picture;
 }
 

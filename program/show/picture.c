@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each of the patient's axes (x to the left, y to the back, z to the head: DICOM PS3.3 C.7.6.2) is
- * given the axis of the image that runs along it most, so that slices in any orientation have
- * axial, coronal and sagittal planes. Oblique slices are not resampled: their planes are the
+ * assigned the axis of the image that is most parallel to it, so that slices in any orientation
+ * have axial, coronal and sagittal planes. Oblique slices are not resampled: their planes are the
  * nearest ones.
  */
 #include "program/show/picture.h"
@@ -43,7 +43,7 @@ double ts_picture_round(double value)
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* The image's axis along each of the patient's axes, and whether it runs the other way. */
+/* The image's axis for each of the patient's axes, and if it runs in the opposite direction. */
 struct orientation {
     int axis[3];
     bool reversed[3];
@@ -169,7 +169,7 @@ struct reading {
     float *slice;
 };
 
-/* Returns whether any plane shows a part of slice z of the volume. */
+/* Returns true if any plane shows a part of slice z of the volume. */
 static bool is_wanted(const void *user, int64_t volume, int64_t z)
 {
     const struct reading *reading = user;
@@ -224,9 +224,9 @@ enum ts_status ts_picture_read(struct source *source, struct picture_plane *plan
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* The range is that of all values. For the percentiles of very large planes evenly spread values
- * are sorted, at most 4 million: the rank of a percentile of so many random values has a standard
- * error of 0.005 percent, and a gray level stands for 0.4 percent of the window. */
+/* The range is that of all values. For the percentiles of very large planes, evenly spaced values
+   are sorted, at most 4 million: the rank of a percentile of so many random values has a standard
+   error of 0.005 percent, and a gray level covers 0.4 percent of the window. */
 
 enum { MOST_VALUES = 1 << 22, PERCENT = 100 };
 
@@ -252,7 +252,7 @@ static void find_range(const struct picture_plane *planes, int n_planes, struct 
     window->most = least <= most ? most : 0;
 }
 
-/* Copies the finite values of the planes, or every few of them. */
+/* Copies the finite values of the planes, or every so many of them. */
 static size_t gather(const struct picture_plane *planes, int n_planes, size_t step, float *out)
 {
     size_t n = 0, at = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is how slices become pictures for people, whoever shows them: which plane of an image is
+ * How slices become pictures, for preview, report and viewer alike: which plane of an image is
  * shown and which way up, how large its samples are, which sides of the patient are at its edges,
  * and which value is black and which white. Gray levels and interpolation are those of
  * cuda/view/picture.h, which the devices share.
@@ -15,55 +15,57 @@
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* Planes are numbered by the patient's axis that they stand across. PLANE_STORED is the plane of
- * the slices. */
+/* A plane has the number of the patient's axis that is perpendicular to it. PLANE_STORED is the
+   plane of the stored slices. */
 enum picture_plane_name { PLANE_SAGITTAL, PLANE_CORONAL, PLANE_AXIAL, PLANE_ALL, PLANE_STORED };
 
 struct picture_plane {
     const char *name; /* "axial", "sinogram"; "" for a dataset without axes */
-    int across;       /* axis of the image that the plane stands across, at `index` */
-    int down, right;  /* axes of the image along the rows and the columns */
-    bool up, left;    /* rows, and columns, begin at the last sample */
+    int across;       /* axis of the image perpendicular to the plane, which is at its `index` */
+    /* axes of the image along the columns (down) and the rows (right) of the plane */
+    int down, right;
+    bool up, left; /* the last sample is at the top; is at the left */
     int64_t index, rows, columns;
-    int64_t volume; /* of several volumes: the one it lies in */
-    const char
-        *volume_name;     /* "radius 2 pixel" of a sweep; NULL: the volume has its number alone */
-    double width, height; /* of a sample, in the unit that both sides share; both 1 without */
-    const char *unit;     /* of lengths along both sides; NULL: they have none in common */
-    char sides[4]; /* the patient's side at the left, right, top and bottom: "RLAP"; 0: not known */
-    float *values; /* rows * columns; NaN where nothing was measured */
+    int64_t volume;          /* the volume that it shows, of several */
+    const char *volume_name; /* for example "radius 2 pixel" in a sweep; NULL: the volume has only a
+                                number */
+    /* of a sample, in a unit that both sides share; both 1 if they share none */
+    double width, height;
+    const char *unit; /* of the lengths of both sides; NULL: they share none */
+    /* the patient's side at the left, right, top and bottom, such as "RLAP"; 0: not known */
+    char sides[4];
+    float *values; /* rows * columns values; NaN if nothing was measured */
 };
 
-/* Fills in a plane but for its index and values, turned as radiologists look at it. `name` is any
- * but PLANE_ALL; without `lengths` the axes' units are no lengths. */
+/* Fills in a plane, except its index and values, turned as radiologists look at it. `name` is any
+   except PLANE_ALL. Without `lengths`, the units of the axes are not taken as lengths. */
 void ts_picture_plane(const struct ts_image *image, enum picture_plane_name name, bool lengths,
                       struct picture_plane *plane);
-/* Does the same for the plane across an axis of the image, turned as the image is stored. With
- * `last_on_top` the slices in planes across them begin with the last, which in DICOM is that at the
- * head. */
+/* Does the same for the plane perpendicular to an axis of the image, turned as the image is stored.
+   With `last_on_top`, planes perpendicular to the slices begin with the last slice, which in DICOM
+   is the one nearest the head. */
 void ts_picture_plane_stored(const struct ts_image *image, int across, bool last_on_top,
                              struct picture_plane *plane);
-/* Copies what the plane shows of slice z, whose values are those of (rows, columns) of the
- * image. */
+/* Copies what the plane shows of slice z, whose values have the (rows, columns) of the image. */
 void ts_picture_take(struct picture_plane *plane, const struct ts_image *image, int64_t z,
                      const float *slice);
-/* Reads the values of n planes, each of its volume; the caller frees them, whether it fails or not.
- * `each` gets every slice of all volumes, n values that are NaN where nothing was measured; NULL:
- * only slices that a plane shows are read. Returns the errors of reading, and TS_RUN_FAILED where
- * memory is out. */
+/* Reads the values of n planes, each from its volume; the caller frees them, even after a failure.
+   `each` is called with every slice of all volumes, whose values are NaN if nothing was measured;
+   NULL: only slices that a plane shows are read. Returns the errors of reading, and TS_RUN_FAILED
+   if memory is out. */
 enum ts_status ts_picture_read(struct source *source, struct picture_plane *planes, int n_planes,
                                void (*each)(void *user, const float *values, size_t n), void *user,
                                struct ts_diag *diag);
 
-/* Returns the distance of neighbors, or their mean distance on an uneven axis. */
+/* Returns the distance of neighbors; on an uneven axis, their mean distance. */
 double ts_picture_spacing(const struct ts_axis *axis);
-/* Returns the unit of an axis, "pixel" where it has none. */
+/* Returns the unit of an axis; "pixel" if it has none. */
 const char *ts_picture_unit(const struct ts_axis *axis);
-/* Returns " from the first" where positions count from the first sample of the axis, so that nobody
- * takes them for positions in the patient; else "". Angles have a zero of their own. */
+/* Returns " from the first" if positions are relative to the first sample of the axis, so that
+   nobody takes them for positions in the patient; else "". Angles have a zero of their own. */
 const char *ts_picture_from(const struct ts_axis *axis);
-/* Returns the largest of 1, 2 and 5 times a power of ten that is not above the positive value, but
- * for rounding: the length of a scale bar, the distance of numbers on an axis. */
+/* Returns the largest of 1, 2 and 5 times a power of ten that does not exceed the positive value,
+   except by rounding: for the length of a scale bar or the distance of numbers on an axis. */
 double ts_picture_round(double value);
 
 /* ---- windows --------------------------------------------------------------------------------- */
@@ -75,12 +77,12 @@ struct gray_window_request {
     double center, width; /* GRAY_LEVEL, in the unit of the values */
 };
 
-/* A window says which value is drawn black and which white. */
+/* A window says which value is black and which is white. */
 struct gray_window {
     double low, high;   /* black and white */
     const char *name;   /* "soft tissue" */
-    double least, most; /* of all finite values; both 0 where there is none */
-    bool none;          /* there is none: nothing but invalid pixels, NaN or infinities */
+    double least, most; /* range of all finite values; both 0 if there are none */
+    bool none;          /* there are no finite values, only invalid pixels, NaN or infinities */
 };
 
 /* Windows in HU as radiologists use them. */
@@ -90,14 +92,14 @@ extern const struct gray_preset {
     double center, width;
 } ts_gray_presets[GRAY_PRESETS];
 
-/* Finds one window for all planes, so that the same gray is the same value in each of them. `auto`
- * is the window of soft tissue (40/400) for HU that reach into it, and else the 1st to the 99th
- * percentile (nearest rank), or all values where these two are equal. Returns TS_RUN_FAILED where
- * memory is out. */
+/* Finds one window for all planes, so that a gray means the same value in each of them. `auto` is
+   the window of soft tissue (40/400) if values in HU reach into it, else the 1st to the 99th
+   percentile (nearest rank), or all values if these two are equal. Returns TS_RUN_FAILED if memory
+   is out. */
 enum ts_status ts_gray_window_find(const struct gray_window_request *request,
                                    enum ts_quantity quantity, const struct picture_plane *planes,
                                    int n_planes, struct gray_window *window, struct ts_diag *diag);
-/* Returns the plane's values in this window, as cuda/view/picture.h draws them. */
+/* Returns the plane's values in this window, in the form that cuda/view/picture.h draws. */
 struct view_pane ts_picture_pane(const struct picture_plane *plane,
                                  const struct gray_window *window);
 

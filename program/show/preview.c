@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images are opened as a chain's input is (program/record/side.h), with the same checks, axes and
- * invalid pixels. Datasets of HDF5 files that are no result and no scan have nothing of that, and
- * are read as bare numbers. Where planes across the slices are wanted, all slices are read once, a
- * few at a time.
- *
- * Finds windows, draws the sheet, and writes it. Windows are found before anything is drawn, since
- * those of one image are the same in all of its planes. Names come from files, and are escaped
- * before they reach a terminal.
+ * Opens images like a chain's input (program/record/side.h), with the same checks, axes and invalid
+ * pixels; only datasets of HDF5 files that are neither result nor scan are read as bare numbers. If
+ * planes perpendicular to the slices are wanted, all slices are read once, a few at a time. Then
+ * finds the windows, which are the same in all planes of an image, draws the sheet, and writes it.
+ * Names come from files, and are escaped before they reach a terminal.
  */
 #include "program/show/preview.h"
 
@@ -29,17 +26,17 @@ enum { PREVIEW_IMAGES = 16, SCAN_PLANES = 2, VOLUME_PLANES = 3 };
 struct preview_image {
     const char *name;
     struct ts_image image; /* its description */
-    bool is_picture;       /* a dataset of two axes or one */
+    bool is_picture;       /* a dataset of one or two axes */
     int64_t n_volumes;
     struct picture_plane *planes;
     int n_planes;
-    struct gray_window window; /* set by whoever draws the image */
+    struct gray_window window; /* set by the function that draws the image */
 };
 
 struct preview_images {
     struct arena *arena;
     struct preview_image at[PREVIEW_IMAGES];
-    size_t n, left_out; /* left_out: beyond the first PREVIEW_IMAGES */
+    size_t n, left_out; /* left_out: number of images beyond the first PREVIEW_IMAGES */
 };
 
 /* ---- which planes ---------------------------------------------------------------------------- */
@@ -100,7 +97,7 @@ static struct preview_image *add(struct preview_images *images, const char *name
     return image;
 }
 
-/* Names the volumes of a result after the values of its sweep, where it has one. */
+/* Names the volumes of a result by the values of its sweep, if it has one. */
 static void name_volumes(const char *path, struct preview_image *image, struct arena *arena)
 {
     struct recorded recorded = {0};
@@ -189,8 +186,8 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
     return TS_OK;
 }
 
-/* Returns the number of the stage whose image has this name; images of no stage, such as `data`,
- * come last. */
+/* Returns the number of the stage whose image has this name; images without a stage, such as
+   `data`, come last. */
 static int stage_number(const struct made *made, const char *name)
 {
     for (size_t i = 0; *name && i < made->n_stages; i++)
@@ -230,8 +227,8 @@ static enum ts_status read_result(const struct preview_request *request, const s
     return status;
 }
 
-/* Reads what a result says. *ours: the file is one; other reasons not to read it than that are
- * errors. */
+/* Reads what a result says of itself. *ours: the file is a result of this program. If it is not,
+   that is no error; all others are. */
 static enum ts_status read_made(const char *path, struct arena *arena, struct made *made,
                                 bool *ours, struct ts_diag *diag)
 {
@@ -251,14 +248,14 @@ static enum ts_status read_made(const char *path, struct arena *arena, struct ma
     return status;
 }
 
-/* Reads an HDF5 file that another program wrote: a scan, or every dataset of three axes. */
+/* Reads an HDF5 file of another program: a scan, or every dataset of three axes. */
 static enum ts_status read_foreign(const struct preview_request *request, const char *name,
                                    struct preview_images *images, struct ts_diag *diag)
 {
     const char *formats[FILE_FORMATS], **datasets;
     const int n_formats = ts_file_formats(request->text, formats);
     size_t n = 0;
-    for (int i = 1; i < n_formats; i++) { /* the first is that of results */
+    for (int i = 1; i < n_formats; i++) { /* the first format is that of results */
         struct side side;
         struct ts_diag *trial = ts_diag_create();
         if (!trial)
@@ -278,8 +275,7 @@ static enum ts_status read_foreign(const struct preview_request *request, const 
     return status;
 }
 
-/* Returns the name of a result's image where this is it, "NAME" or "/entry/NAME/data", and else
- * NULL. */
+/* Returns the name of a result's image for "NAME" or "/entry/NAME/data"; NULL if there is none. */
 static const char *image_of(const struct made *made, const char *dataset)
 {
     for (size_t i = 0; i < made->n_images; i++) {
@@ -347,11 +343,10 @@ static void close_images(struct preview_images *images)
 
 /* ---- the sheet ------------------------------------------------------------------------------- */
 
-/* All planes of an image have one scale, so that lengths can be compared. It is the smallest at
- * which the shorter side of a sample is a whole number of pixels and the longest plane is as long
- * as it has to be: 512 pixels, or 256 where there are many planes. The longer side of a sample
- * follows from its proportions. Gray levels are those of the viewer (cuda/view/picture.h), and so
- * is the interpolation. */
+/* All planes of an image have one scale, so that lengths can be compared: the smallest at which the
+   shorter side of a sample is a whole number of pixels and the longest plane is at least 512 pixels
+   long, or 256 if there are many planes. The longer side of a sample follows from its proportions.
+   Gray levels and interpolation are those of the viewer (cuda/view/picture.h). */
 
 struct preview_sheet {
     int64_t width, height;
@@ -359,19 +354,20 @@ struct preview_sheet {
 };
 
 enum {
-    LEAST = 512,      /* width of the sheet, and longest side of a plane */
-    LEAST_MANY = 256, /* longest side where there are more than FEW planes */
+    /* least width of the sheet, and least length of the longest side of a plane */
+    LEAST = 512,
+    LEAST_MANY = 256, /* the same if there are more than FEW planes */
     FEW = 3,
-    MOST = 4096, /* longest side of a plane that is enlarged or reduced */
+    MOST = 4096, /* greatest length of a side of a plane that is enlarged or reduced */
     MARGIN = 10,
     GROUND = 20,
     INK = 230,
-    SHADE = 150, /* of lesser lines of text */
+    SHADE = 150, /* gray of less important lines of text */
     LINES = 8,
     LINE_BYTES = 512
 };
 
-/* This is one plane on the sheet. */
+/* One plane on the sheet. */
 struct cell {
     const struct preview_image *image;
     const struct picture_plane *plane;
@@ -394,7 +390,7 @@ static void size_text(const struct picture_plane *plane, char *text, size_t size
                  plane->unit);
 }
 
-/* Writes "window -160 to 240 HU (soft tissue)", or that there is no value to be shown. */
+/* Writes "window -160 to 240 HU (soft tissue)", or that there is no value to show. */
 static void window_text(const struct preview_image *image, char *text, size_t size)
 {
     if (image->window.none) {
@@ -406,7 +402,7 @@ static void window_text(const struct preview_image *image, char *text, size_t si
              bare ? "" : " ", bare ? "" : image->image.unit, image->window.name);
 }
 
-/* Adds a line to the caption, or as many as its words need. */
+/* Adds a text to the caption, in as many lines as it needs. */
 static void add_line(struct cell *cell, const char *text, int font)
 {
     const size_t most = (size_t)(cell->space / (font * FONT_WIDTH));
@@ -490,7 +486,7 @@ static void find_scale(const struct preview_image *image, int64_t least, bool pl
     }
 }
 
-/* Returns how many planes stand side by side. */
+/* Returns how many planes are side by side. */
 static size_t columns_of(const struct preview_images *images, size_t n)
 {
     const int planes = images->at[0].n_planes;
@@ -505,8 +501,8 @@ static int64_t bar_height(const struct cell *cell, int font)
     return cell->plane->unit ? (int64_t)(FONT_HEIGHT + 4) * font : 0;
 }
 
-/* Places the cells in rows of so many columns, and returns the size of the sheet. Columns are as
- * wide as their widest plane, rows as high as their highest. */
+/* Places the cells in rows of so many columns, and returns the size of the sheet. A column is as
+   wide as its widest plane, a row as high as its highest. */
 static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool blocks, int font,
                   int64_t size[2])
 {
@@ -567,7 +563,7 @@ static void draw_text(struct preview_sheet *sheet, int64_t x, int64_t y, const c
     }
 }
 
-/* Draws the samples. What is no measurement is black. */
+/* Draws the samples; those without a measurement are black. */
 static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, bool blocks)
 {
     const struct picture_plane *plane = cell->plane;
@@ -587,7 +583,7 @@ static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, boo
         }
 }
 
-/* Draws the letters of the patient's sides at the edges of a plane that has room for them. */
+/* Draws the letters of the patient's sides at the edges of a plane, if it has room for them. */
 static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int font)
 {
     const int64_t wide = (int64_t)FONT_WIDTH * font, high = (int64_t)FONT_HEIGHT * font,
@@ -608,8 +604,8 @@ static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int
     }
 }
 
-/* Draws a bar of 1, 2 or 5 times a power of ten, at most a third of the plane long, with its length
- * beside it. */
+/* Draws a scale bar, 1, 2 or 5 times a power of ten long and at most a third of the plane, with its
+   length beside it. */
 static void draw_bar(struct preview_sheet *sheet, const struct cell *cell, int64_t top, int font)
 {
     const double length = ts_picture_round((double)cell->width * cell->pitch / 3);
@@ -638,9 +634,9 @@ static void draw_cell(struct preview_sheet *sheet, const struct cell *cell, bool
         draw_text(sheet, cell->left, top, cell->lines[i], font, i == 0 ? INK : SHADE);
 }
 
-/* Draws all planes of the images, whose windows are found. `plain`: a pixel for each value, without
- * captions; `blocks`: enlarged samples are rectangles, and no values are interpolated. Returns
- * TS_RUN_FAILED where memory is out. */
+/* Draws all planes of the images, whose windows are known. `plain`: one pixel for each value, no
+   captions; `blocks`: enlarged samples are rectangles, without interpolation. Returns TS_RUN_FAILED
+   if memory is out. */
 static enum ts_status draw_sheet(const struct preview_images *images, bool plain, bool blocks,
                                  struct preview_sheet *sheet, struct ts_diag *diag)
 {
@@ -691,8 +687,8 @@ static void print_planes(const struct preview_image *image, FILE *report)
     }
 }
 
-/* Finds one window for all planes of an image. A dataset that is a picture of its own is shown with
- * all its values. */
+/* Finds one window for all planes of an image. A dataset of two axes is shown with its whole
+   range. */
 static enum ts_status find_window(const struct gray_window_request *given,
                                   struct preview_image *image, struct ts_diag *diag)
 {

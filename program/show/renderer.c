@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CPU draws row by row, by as many threads as it may; the device's part is in
- * cuda/view/view.cu.
+ * The CPU draws rows in as many threads as it may use; the device's part is in cuda/view/view.cu.
  */
 #include "program/show/renderer.h"
 

@@ -14,18 +14,17 @@ struct renderer {
     int threads;
 };
 
-/* Prepares a renderer for a device; NULL: the CPU. */
+/* Prepares a renderer that draws on a device; NULL: on the CPU. */
 enum ts_status ts_renderer_create(struct renderer *renderer, const struct device_numbers *device,
                                   int threads, struct ts_diag *diag);
 void ts_renderer_destroy(struct renderer *renderer);
-/* Announces an image, whose memory stays, and takes its slices where the device has none yet. */
+/* Announces an image, whose memory must stay, and takes its slices if the device has none yet. */
 enum ts_status ts_renderer_image(struct renderer *renderer, enum view_image which,
                                  const struct ts_image *image);
-/* Announces that these slices have values from now on, or others; z_first counts them in the whole
- * image. */
+/* Announces that these slices have new values; z_first is relative to the whole image. */
 enum ts_status ts_renderer_slices(struct renderer *renderer, enum view_image which,
                                   const struct ts_image *slices);
-/* Draws a picture of width * height * 4 bytes, RGBA. */
+/* Draws an RGBA picture of width * height * 4 bytes. */
 enum ts_status ts_renderer_draw(struct renderer *renderer, const struct view_picture *picture,
                                 void *pixels);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the planes lie on the picture, what keys and the mouse change, and the overlay that is
- * drawn over the planes.
+ * Places the planes on the picture, applies keys and the mouse, and draws the overlay over the
+ * planes.
  */
 #include "program/show/scene.h"
 
@@ -14,8 +14,8 @@
 
 /* ---- the canvas ------------------------------------------------------------------------------ */
 
-/* Rectangles, lines, text and curves on the overlay. Lines step along their longer side. Everything
- * ends in put(), which alone knows the edges. */
+/* Rectangles, lines, text and curves of the overlay. Lines step along their longer side. All
+   drawing ends in put(), which alone checks the edges. */
 
 static void put(struct canvas *canvas, int32_t x, int32_t y, enum view_ink ink)
 {
@@ -45,7 +45,7 @@ static void canvas_line(struct canvas *canvas, int32_t x1, int32_t y1, int32_t x
             y1 + (int32_t)lround(steps ? (double)dy * i / steps : 0), ink);
 }
 
-/* Draws the outline of a place, one pixel wide, within it. */
+/* Draws the outline of a place, one pixel wide, inside it. */
 static void canvas_frame(struct canvas *canvas, struct rectangle place, enum view_ink ink)
 {
     const int32_t right = place.left + place.width - 1, bottom = place.top + place.height - 1;
@@ -72,8 +72,8 @@ void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *tex
     }
 }
 
-/* Draws n values as a curve through the place: low at its bottom, high at its top. Values that are
- * not finite leave a gap. */
+/* Draws n values as a curve in the place: low at its bottom, high at its top. Values that are not
+   finite leave a gap. */
 static void canvas_curve(struct canvas *canvas, struct rectangle place, const float *values,
                          int64_t n, double low, double high, enum view_ink ink)
 {
@@ -98,18 +98,18 @@ static void canvas_curve(struct canvas *canvas, struct rectangle place, const fl
 
 /* ---- panes ----------------------------------------------------------------------------------- */
 
-/* This decides where the planes lie on the picture and which samples their pixels show. A sample is
- * as wide and high as its spacings say, where two axes share a unit; else samples are squares.
- * Planes across the slices of a volume have the last slice on top, which in DICOM is the head's
- * side. */
+/* The places of the planes on the picture, and the samples that their pixels show. A sample is as
+   wide and high as its spacings say if two axes share a unit; else samples are squares. Planes
+   perpendicular to the slices of a volume have the last slice on top, which in DICOM is the one
+   nearest the head. */
 
 enum { GAP = 2, BAR_HEIGHT = 22, BAR_MARGIN = 12 };
 
-/* The axes that a plane shows from left to right and from top to bottom. */
+/* For each plane, the axes that it shows from left to right and from top to bottom. */
 static const int axis_u[] = {2, 2, 1}, axis_v[] = {1, 0, 0};
 
-/* Returns the places of the panes on the picture: places[i] is that of plane planes[i]; and that of
- * the panel. Returns how many panes there are. */
+/* Finds the places of the panes, of which places[i] is that of plane planes[i], and of the panel.
+   Returns how many panes there are. */
 static int layout_of(const struct scene *scene, struct rectangle places[SCENE_PLANES],
                      int planes[SCENE_PLANES], struct rectangle *panel)
 {
@@ -176,7 +176,7 @@ static struct view_pane pane_of(const struct scene *scene, int plane, struct rec
     pane.data = (const unsigned char *)image->data +
                 (size_t)(fixed * stride(image, plane)) * ts_dtype_bytes(image->dtype);
     if (!scene->slider &&
-        shown.down == 0) /* slices of a running chain that have no values yet are not drawn */
+        shown.down == 0) /* slices of a running chain without values are not drawn */
         pane.n_v = scene->ready < pane.n_v ? scene->ready : pane.n_v;
     else if (!scene->slider && fixed >= scene->ready)
         pane.n_u = 0;
@@ -228,7 +228,7 @@ void ts_scene_readout(const struct scene *scene, int64_t at[3])
         memcpy(at, scene->at, sizeof scene->at);
 }
 
-/* The place of the slider's bar; 0 wide without a slider. */
+/* Returns the place of the slider's bar, whose width is 0 if there is no slider. */
 static struct rectangle slider_bar(const struct scene *scene)
 {
     struct rectangle places[SCENE_PLANES], panel;
@@ -243,7 +243,7 @@ static struct rectangle slider_bar(const struct scene *scene)
 
 /* ---- keys and the mouse ---------------------------------------------------------------------- */
 
-/* Presets mean nothing in another unit than HU, which the scene then says. */
+/* Presets are in HU; for other units the scene says that they do not apply. */
 
 /* The keys, a line each, NULL at the end. */
 static const char *const key_lines[] = {"?          these keys",
@@ -301,7 +301,7 @@ void ts_scene_begin(struct scene *scene, const struct ts_image *image,
         set_window(scene, histogram->dark, histogram->bright, "1st to 99th percentile");
 }
 
-/* Moves the fixed axis of the plane under the pointer, or of `plane`, by n slices. */
+/* Moves the plane under the pointer, or else `plane`, by n slices along its fixed axis. */
 static void scroll(struct scene *scene, int64_t n)
 {
     int64_t at[3];
@@ -339,7 +339,7 @@ static enum scene_wish wish_slider(struct scene *scene, double value)
     return WISH_SLIDER;
 }
 
-/* Keys that change how the image is shown. Returns false where the key is none of them. */
+/* Applies keys that change how the image is shown. Returns false if the key is none of them. */
 static bool change_look(struct scene *scene, int key)
 {
     if (key >= '1' && key < '1' + GRAY_PRESETS)
@@ -368,7 +368,7 @@ static bool change_look(struct scene *scene, int key)
     }
 }
 
-/* Keys that change where the user stands. Returns false where the key is none of them. */
+/* Applies keys that change which part is shown. Returns false if the key is none of them. */
 static bool change_place(struct scene *scene, int key)
 {
     switch (key) {
@@ -422,7 +422,7 @@ enum scene_wish ts_scene_key(struct scene *scene, int key)
     }
 }
 
-/* Returns the value of the slider at the pointer's place on its bar; *on: the pointer is there. */
+/* Returns the value of the slider at the pointer; *on: the pointer is on the slider's bar. */
 static double value_at(const struct scene *scene, bool *on)
 {
     const struct rectangle bar = slider_bar(scene);
@@ -446,8 +446,8 @@ enum scene_wish ts_scene_press(struct scene *scene, int button)
     return WISH_NOTHING;
 }
 
-/* Dragging over a tenth of the picture widens the window by a half, or moves its center by a
- * quarter of its width. */
+/* Dragging by a tenth of the picture widens the window by a half, or moves its center by a quarter
+   of its width. */
 static void drag_window(struct scene *scene, int32_t dx, int32_t dy)
 {
     const double width = fmax(scene->high - scene->low, 1e-12),
@@ -485,14 +485,14 @@ enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int but
 
 /* ---- the overlay ----------------------------------------------------------------------------- */
 
-/* The overlay of a scene: what each pane shows, the value under the pointer in its unit, the
- * cross-hair, the histogram with the window and the curve of equalization, a table, the slider and
- * the keys. */
+/* The overlay of a scene: what each pane shows, the value under the pointer with its unit, the
+   cross-hair, the histogram with the window and the curve of equalization, a table, the slider and
+   the keys. */
 
 enum { MARGIN = 8, LINE = FONT_HEIGHT + 3 };
 
-/* Returns the unit as it follows a number: " mm", nothing for none, and the sign of a degree close
- * to the number. */
+/* Returns the unit in the form that follows a number: " mm"; "" if there is none; the sign of a
+   degree without a space. */
 static const char *unit_of(const char *unit, char text[32])
 {
     if (unit && !strcmp(unit, "degree"))
@@ -511,7 +511,7 @@ static void draw_cross(const struct scene *scene, struct canvas *canvas,
     const int32_t y =
         pane->top + (int32_t)floor(((double)scene->at[axis_v[plane]] + 0.5 - pane->v0) / pane->dv);
     const int32_t right = pane->left + pane->width - 1, bottom = pane->top + pane->height - 1;
-    enum { HOLE = 6 }; /* the sample itself stays free */
+    enum { HOLE = 6 }; /* half the gap of the cross-hair, in which the sample is visible */
     if (x >= pane->left && x <= right) {
         canvas_line(canvas, x, pane->top, x, y - HOLE < bottom ? y - HOLE : bottom, INK_LINE);
         canvas_line(canvas, x, y + HOLE > pane->top ? y + HOLE : pane->top, x, bottom, INK_LINE);
@@ -552,7 +552,7 @@ static void draw_panes(const struct scene *scene, struct canvas *canvas)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Writes where a sample lies and its value: "x 12 y 40 z 3 (6, 20, 9 mm)  -54 HU". */
+/* Writes where a sample is and its value: "x 12 y 40 z 3 (6, 20, 9 mm) -54 HU". */
 static void describe_sample(const struct scene *scene, const int64_t at[3], char *text, size_t size)
 {
     const struct ts_image *image = ts_scene_shown(scene);
@@ -596,7 +596,7 @@ static void draw_status(const struct scene *scene, struct canvas *canvas)
 
 /* ---- the panel ------------------------------------------------------------------------------- */
 
-/* Returns the column of a value on the histogram's place. */
+/* Returns the column of a value in the histogram. */
 static int32_t column_of(const struct display_histogram *histogram, struct rectangle place,
                          double value)
 {
@@ -617,8 +617,8 @@ static void draw_window_edges(const struct scene *scene, struct canvas *canvas,
     }
 }
 
-/* Bars are as high as the square root of their counts, so that the background's peak leaves room
- * for the rest. */
+/* The height of a bar is the square root of its count, so that the peak of the background leaves
+   room for the rest. */
 static void draw_histogram(const struct scene *scene, struct canvas *canvas, struct rectangle place)
 {
     const struct display_histogram *histogram = scene->histogram;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scene is where the user stands: which planes and slices of an image are shown, with which
- * window, zoom and colors. Keys and the mouse change it; it knows no display, so that tests and
- * scripts (--keys) use it as a window does. A picture of a scene is made in two parts: panes, which
- * the renderer draws, and the overlay.
+ * A scene is what the user has chosen to see: planes and slices of an image, window, zoom and
+ * colors. Keys and the mouse change it. It knows no display, so that tests and scripts (--keys) use
+ * it as a window does. A picture of a scene has two parts: panes, which the renderer draws, and the
+ * overlay.
  */
 #ifndef PROGRAM_SHOW_SCENE_H
 #define PROGRAM_SHOW_SCENE_H
@@ -16,8 +16,8 @@
 #include "program/show/display_histogram.h"
 #include "program/show/slider.h"
 
-/* A canvas is the overlay of a picture: a byte a pixel, the number of an ink
- * (program/show/colors.h). All that is drawn is cut off at its edges. */
+/* A canvas is the overlay of a picture: one byte a pixel, the number of an ink
+   (program/show/colors.h). Drawing is cut off at its edges. */
 struct canvas {
     int32_t width, height;
     uint8_t *inks;
@@ -29,16 +29,16 @@ struct rectangle {
 };
 
 void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink ink);
-/* Writes a line of text whose left upper corner is (x, y), on a ground of `ground` where that is
- * not clear. */
+/* Writes a line of text with its upper left corner at (x, y), on a background of `ground` if that
+   is not clear. */
 void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text,
                     enum view_ink ink, enum view_ink ground);
 
-/* Plane i holds the cross-hair's index of axis i fixed: 0 the slices as they are stored (axial), 1
- * rows (coronal), 2 columns (sagittal). */
+/* Plane i is the one at the cross-hair's index of axis i: 0 the slices as they are stored (axial),
+   1 rows (coronal), 2 columns (sagittal). */
 enum { SCENE_PLANES = 3 };
 
-/* A key or the mouse may ask this of the viewer, which goes beyond the scene itself. */
+/* What a key or the mouse asks of the viewer, because the scene cannot do it itself. */
 enum scene_wish {
     WISH_NOTHING,
     WISH_QUIT,
@@ -50,55 +50,55 @@ enum scene_wish {
 };
 
 struct scene {
-    const struct ts_image *image; /* that is shown, with data */
-    int64_t at[3];                /* the cross-hair, in indices of the image's axes */
-    bool three;                   /* three planes at once; else `plane` alone */
+    const struct ts_image *image; /* the image that is shown, with data */
+    int64_t at[3];                /* the cross-hair, as indices of the image's axes */
+    bool three;                   /* three planes at once; false: only `plane` */
     int plane;
     double zoom, pan[3];     /* pan: samples along each axis */
     double low, high;        /* window */
-    const char *window_name; /* "abdomen", "full range"; NULL: set by hand */
+    const char *window_name; /* such as "abdomen", "full range"; NULL: set by hand */
     bool invert, linear, cross, panel, help, playing;
     enum view_colors colors;
     int32_t width, height; /* of the picture */
-    int32_t x, y;          /* the pointer; negative: it is elsewhere */
+    int32_t x, y;          /* of the pointer; negative: it is outside */
     const struct display_histogram *histogram;
-    const struct hdf5_slice *table; /* shown as a curve; NULL: none */
+    const struct hdf5_slice *table; /* the table that is shown as a curve; NULL: none */
     const char *table_name, *image_name, *title;
     struct slider *slider; /* NULL: none */
     double slider_value;   /* that is wished */
-    int step;              /* WISH_IMAGE, WISH_TABLE: +1 or -1 */
-    int64_t ready;         /* slices of the image that have values */
+    int step;              /* of WISH_IMAGE and WISH_TABLE: +1 or -1 */
+    int64_t ready;         /* number of slices of the image that have values */
     char note[160];        /* a sentence for the user; "": none */
 };
 
 enum scene_button { BUTTON_LEFT, BUTTON_MIDDLE, BUTTON_RIGHT };
 enum { PANEL_WIDTH = 300, SCENE_LEAST = 64, SCENE_MOST = 16384 };
 
-/* Sets a scene for an image: the middle of it, and a window of its own (abdomen for HU, else the
- * 1st to the 99th percentile). */
+/* Begins a scene of an image: at its middle, with a window for it (abdomen for HU, else the 1st to
+   the 99th percentile). */
 void ts_scene_begin(struct scene *scene, const struct ts_image *image,
                     const struct display_histogram *histogram);
-/* Obeys a key, as the help lists them. WISH_UNKNOWN: there is no such key. */
+/* Applies a key of the help. Returns WISH_UNKNOWN if there is no such key. */
 enum scene_wish ts_scene_key(struct scene *scene, int key);
-/* The pointer moved to (x, y), with a button held down or -1. */
+/* Applies a movement of the pointer to (x, y); the button is the one held down, or -1. */
 enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int button);
-/* A button was pressed where the pointer is. */
+/* Applies a press of a button at the pointer's place. */
 enum scene_wish ts_scene_press(struct scene *scene, int button);
-/* The wheel was turned: one slice, or one step of zoom. */
+/* Applies a turn of the wheel: one slice, or one step of zoom. */
 void ts_scene_wheel(struct scene *scene, double steps, bool zooms);
 
 /* ---- panes -------------------------------------------------------------------------------- */
 
-/* Returns the image whose values the panes show: that of the slider, which has one slice, or else
- * the scene's own. */
+/* Returns the image whose values the panes show: the slider's, which has one slice, or else the
+   scene's own. */
 const struct ts_image *ts_scene_shown(const struct scene *scene);
-/* Fills in the picture but for its overlay. */
+/* Fills in the picture, except its overlay. */
 void ts_scene_picture(const struct scene *scene, struct view_picture *picture);
-/* Finds the pane and the sample at a pixel. Returns the plane, or -1 where there is no pane;
- * *inside: the sample lies in the image. */
+/* Finds the pane and the sample at a pixel. Returns the plane, or -1 if no pane is there. *inside:
+   the sample is in the image. */
 int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3], bool *inside);
-/* Finds the sample whose value the overlay states: that under the pointer, else that of the
- * cross-hair. */
+/* Finds the sample whose value the overlay shows: the one under the pointer, else that at the
+   cross-hair. */
 void ts_scene_readout(const struct scene *scene, int64_t at[3]);
 
 /* ---- overlay ------------------------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each move prepares the stage anew from the chain's own parameters with the one changed, as a plan
- * does, since a stage derives others from it. The CPU and the device run the same driver for one
- * slice (ts_stage_apply_slice), so that the slice is the one that a run would write. A reduction
+ * Each move prepares the stage again from the chain's own parameters with the one changed, as a
+ * plan does, since a stage derives others from it. The CPU and the device run the code of a run for
+ * one slice (ts_stage_apply_slice), so the slice is the one that a run would write. A reduction
  * over the whole volume is repeated at each move.
  */
 #include "program/show/slider.h"
@@ -19,8 +19,8 @@ static int64_t count_of(const struct ts_numbers *numbers)
     return numbers->rows * numbers->columns;
 }
 
-/* Returns true for a number, a switch or a choice. A list is a number where it holds one, or may be
- * left out and is. */
+/* Returns true for a number, a switch or a choice. A list counts as a number if it holds one, or is
+   optional and not given. */
 static bool is_movable(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->params[i];
@@ -38,7 +38,7 @@ static enum ts_status refuse(struct ts_diag *diag, const char *name, const char 
                          "--stage %s: %s", name, what);
 }
 
-/* Reads "box#2.radius" into its parts. */
+/* Splits "box#2.radius" into its parts. */
 static bool split(const char *name, char stage[64], int *number, const char **param)
 {
     char *end = NULL;
@@ -137,8 +137,8 @@ static void put(struct slider *slider, double value)
     }
 }
 
-/* The way of the slider: the parameter's range, but no more than eight times its value, so that a
- * range up to 1,024 can be aimed at. */
+/* Sets the range of the slider: that of the parameter, but at most eight times its value, so that
+   one can aim even if the parameter goes up to 1,024. */
 static void set_way(struct slider *slider)
 {
     const struct param *row = &slider->stage->set.params[slider->param];
@@ -159,8 +159,8 @@ static void set_way(struct slider *slider)
     }
 }
 
-/* Prepares the stage with a value of the parameter; NaN: the chain's own, which resolve() may
- * derive. */
+/* Prepares the stage with a value of the parameter; NaN: the chain's own value, which resolve() may
+   derive. */
 static enum ts_status prepare(struct slider *slider, double value, struct ts_diag *diag)
 {
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
@@ -193,9 +193,8 @@ static void write_text(struct slider *slider)
              row->name, absent ? "not given" : value, row->unit && !absent ? row->unit : "");
 }
 
-/* Rounds to a decimal two places finer than the step's first digit, so that 60 steps of 0.04
- * are 2.4 and not 2.4000000000000004. The shown text is then short, and the stage gets just that
- * number. */
+/* Rounds to two decimals beyond the step's first digit, so that 60 steps of 0.04 are 2.4 and not
+   2.4000000000000004. The text is then short, and the stage gets exactly that number. */
 static double round_near(double value, double step)
 {
     const double places = 2 - floor(log10(step)), scale = pow(10, fabs(places));

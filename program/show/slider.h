@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A slider moves one parameter of one stage of a chain, as "box.radius" names it, and applies that
- * stage to the shown slice of its input again, with the slices around it that the stage looks at.
- * The stages before it have been run; those after it are left out.
+ * A slider changes one parameter of one stage of a chain, such as "box.radius", and applies that
+ * stage again to the shown slice of its input, with the slices around it that the stage needs. The
+ * stages before it were run; those after it are left out.
  */
 #ifndef PROGRAM_SHOW_SLIDER_H
 #define PROGRAM_SHOW_SLIDER_H
@@ -18,29 +18,29 @@ struct slider {
     const struct device_numbers *device; /* NULL: the CPU */
     int threads;
     double value, low, high,
-        step;       /* of the parameter, as a number; of a choice its place in the list */
-    double number;  /* what `values` points to where the parameter is a list of one number */
-    double seconds; /* that the last slice took */
+        step;       /* of the parameter as a number, which for a choice is its index */
+    double number;  /* `values` points to it if the parameter is a list of one number */
+    double seconds; /* time of the last slice */
     char text[96];  /* "box.radius = 3 pixel" */
     struct param_set set;
     void *values;
     struct stage_context context;
     struct ts_image in; /* description of the stage's input */
     struct ts_image
-        made; /* one slice; in host memory where the CPU computed it, or as far as it was fetched */
+        made; /* one slice; in host memory if the CPU computed it, else as far as it was fetched */
 };
 
-/* Finds the stage and the parameter. TS_BAD_CHAIN where there is none, where it is no number (or
- * list of one), switch or choice, or where the stage has no map or takes other images. The chain
- * outlives the slider. */
+/* Finds the stage and the parameter. Returns TS_BAD_CHAIN if there is no such parameter, if it is
+   not a number (or list of one), switch or choice, or if the stage has no map or takes further
+   images. The chain must outlive the slider. */
 enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chain, const char *name,
                               struct ts_diag *diag);
-/* Prepares the stage for its input and makes place for one slice of its output. */
+/* Prepares the stage for its input and allocates one slice of its output. */
 enum ts_status ts_slider_open(struct slider *slider, const struct ts_image *in,
                               const struct device_numbers *device, int threads,
                               struct ts_diag *diag);
-/* Moves the parameter to a value, brought into its range and to its steps, which are rounded to a
- * short decimal. The stage may refuse it (TS_BAD_CHAIN); the slider then stays where it was. */
+/* Sets the parameter to a value, after moving it into its range and to its steps, which are rounded
+   to a short decimal. The stage may refuse it (TS_BAD_CHAIN); the slider then stays if it was. */
 enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_diag *diag);
 /* Computes slice z of the stage's output, for the picture's image VIEW_MADE. The renderer has the
  * input as VIEW_WHOLE. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kitty takes RGB in base64, in parts of at most 4096 letters: its "terminal graphics protocol".
- * Sixels are columns of six pixels, a color at a time; a color is stated in percent, so that there
- * are 101 grays, and colors of overlays go to a cube of 5 x 5 x 5 (DEC, VT330/VT340 Programmer
- * Reference, volume 2, 1988, chapter 14). A half block (U+2580) has the upper pixel as its color
- * and the lower one as its ground.
+ * Sixels are columns of six pixels, written one color at a time; a color is stated in percent, so
+ * there are 101 grays, and colors of overlays are rounded to a cube of 5 x 5 x 5 (DEC, VT330/VT340
+ * Programmer Reference, volume 2, 1988, chapter 14). A half block (U+2580) shows the upper pixel in
+ * its own color and the lower one in that of its background.
  */
 #include "program/show/terminal.h"
 
@@ -41,7 +41,7 @@ enum terminal_way ts_terminal_choose(const char *answer)
     return TERMINAL_BLOCKS;
 }
 
-/* Reads what the terminal answers, up to the end of its device attributes. */
+/* Reads the terminal's answer, up to the end of its device attributes. */
 static void read_answer(int fd, char *answer, size_t size)
 {
     enum { WAIT_MS = 1000, MS_PER_SECOND = 1000 };
@@ -66,8 +66,8 @@ enum terminal_way ts_terminal_way(int fd)
     if (!isatty(fd) || tcgetattr(fd, &before) != 0)
         return TERMINAL_BLOCKS;
     raw = before;
-    raw.c_lflag &=
-        ~(tcflag_t)(ICANON | ECHO); /* the answer is neither held back to a line's end nor shown */
+    raw.c_lflag &= ~(
+        tcflag_t)(ICANON | ECHO); /* the answer comes at once, not line by line, and is not shown */
     if (tcsetattr(fd, TCSANOW, &raw) != 0)
         return TERMINAL_BLOCKS;
     const size_t n = strlen(TERMINAL_QUESTION);
@@ -106,7 +106,7 @@ void ts_terminal_fit(int fd, enum terminal_way way, int32_t *width, int32_t *hei
 
 static void write_kitty(FILE *stream, const uint8_t *pixels, int32_t width, int32_t height)
 {
-    enum { PART = 1024 }; /* pixels, which are 4096 letters */
+    enum { PART = 1024 }; /* in pixels, which are 4096 letters */
     uint8_t colors[3 * PART];
     const int64_t n = (int64_t)width * height;
     for (int64_t at = 0; at < n; at += PART) {
@@ -140,7 +140,7 @@ static int sixel_color(const uint8_t *pixel)
 
 static void write_run(FILE *stream, int letter, int32_t n)
 {
-    enum { SHORT = 3 }; /* so many letters are no longer than their number */
+    enum { SHORT = 3 }; /* a run of so many letters is not longer than its number */
     if (n > SHORT)
         fprintf(stream, "!%d%c", n, letter);
     else

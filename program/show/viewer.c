@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens what is shown, and makes pictures of it. The viewer draws on the device that --device
- * names; `auto` takes a CUDA device where there is one. While a chain runs the CPU draws, because
- * the run may have the device for itself and closes it when it is done.
+ * names; `auto` uses a CUDA device if there is one. While a chain runs, the CPU draws, because the
+ * run may use the device alone and closes it when it ends.
  */
 #include "program/show/viewer.h"
 
@@ -27,9 +27,9 @@
 /* ---- what is shown --------------------------------------------------------------------------- */
 
 /* A file is opened by a chain that does nothing, whose plan checks it. An image is read whole,
- * because planes across the slices need all of them. A running chain hands its slices over before
- * it writes them (run_options.on_slices); the thread that shows them reads `ready`, and sees every
- * slice before it. */
+   because planes perpendicular to the slices need all of them. A running chain passes its slices on
+   before it writes them (run_options.on_slices); the thread that shows them reads `ready`, and sees
+   all slices before it. */
 
 /* ---- an image of a file ---------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static enum ts_status allocate(struct shown *shown, const struct ts_image *image
     const size_t bytes = ts_image_bytes(image);
     shown->image = *image;
     shown->image.z_first = 0;
-    shown->image.masked = false; /* all pixels are shown as they are */
+    shown->image.masked = false; /* all pixels are shown with their values */
     shown->image.data = bytes < SIZE_MAX ? ts_memory_zeroed(bytes) : NULL;
     return shown->image.data ? TS_OK : ts_diag_no_memory(shown->diag, bytes);
 }
@@ -74,7 +74,7 @@ static enum ts_status open_image(struct shown *shown, const char *format, const 
                                  const char *image, struct ts_diag *diag)
 {
     struct ts_options options = shown->request->options;
-    options.device = "cpu"; /* reads; pictures are drawn elsewhere */
+    options.device = "cpu"; /* for reading; the viewer's device draws the pictures */
     forget_image(shown);
     enum ts_status status = ts_chain_of_input(format, "view", path, &shown->file_chain, diag);
     for (int i = 0; status == TS_OK && i < shown->request->n_sets && shown->request->path; i++)
@@ -133,7 +133,7 @@ static enum ts_status list_result(struct shown *shown, const char *path)
     return status;
 }
 
-/* Reads another image of a result. */
+/* Reads a different image of a result. */
 static enum ts_status choose_image(struct shown *shown, size_t i)
 {
     shown->chosen = i;
@@ -142,7 +142,7 @@ static enum ts_status choose_image(struct shown *shown, size_t i)
     return status == TS_OK ? read_image(shown) : status;
 }
 
-/* Reads a table of a result; free() table->values. */
+/* Reads a table of a result; the caller frees table->values. */
 static enum ts_status read_table(const struct shown *shown, size_t i, struct hdf5_slice *table)
 {
     return ts_hdf5_read_slice(shown->path, shown->tables[i], 0, table, shown->diag);
@@ -157,15 +157,16 @@ static enum ts_status open_result(struct shown *shown, const char *path)
     while (status == TS_OK && wanted && i < shown->n_images &&
            strcmp(shown->images[i], wanted) != 0)
         i++;
-    if (status == TS_OK && i == shown->n_images) { /* the source names those that there are */
+    /* the source's error lists the images that exist */
+    if (status == TS_OK && i == shown->n_images) {
         status = open_image(shown, "result", path, wanted ? wanted : "data", shown->diag);
         return status == TS_OK ? read_image(shown) : status;
     }
     return status == TS_OK ? choose_image(shown, i) : status;
 }
 
-/* Opens a file as the first format that takes it. Where none does, the first one's reasons are
- * reported. */
+/* Opens a file in the first format that accepts it. If none does, reports the reasons of the first
+   format. */
 static enum ts_status open_file(struct shown *shown, const char *path)
 {
     const char *formats[FILE_FORMATS];
@@ -215,7 +216,7 @@ static void *run_chain(void *user)
     return NULL;
 }
 
-/* Names a temporary result, in a folder that is this user's alone. */
+/* Makes up the name of a temporary result, in a folder that only this user can open. */
 static enum ts_status name_temporary(struct shown *shown)
 {
     char path[sizeof shown->temporary + 16];
@@ -265,7 +266,7 @@ static enum ts_status start_chain(struct shown *shown)
     return status;
 }
 
-/* Reads the image that the first stage of a chain would be given. */
+/* Reads the image that the first stage of a chain would get. */
 static enum ts_status read_input(struct shown *shown)
 {
     struct ts_options options = shown->request->options;
@@ -290,8 +291,8 @@ enum ts_status ts_shown_finish(struct shown *shown)
     return shown->run_status;
 }
 
-/* Looks after a running chain, or waits for it. Where it has ended, opens its result and sets
- * *changed: `image` is then another one. Returns the run's status, or the file's. */
+/* Checks a running chain, or waits for its end. If it has ended, opens its result and sets
+ *changed, since `image` is then a different one. Returns the status of the run or of opening. */
 static enum ts_status follow_shown(struct shown *shown, bool wait, bool *changed)
 {
     *changed = shown->run_diag && (wait || atomic_load(&shown->ended));
@@ -335,7 +336,7 @@ static enum ts_status open_shown(struct shown *shown, const struct shown_request
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* Finds the device that draws; stays with the CPU where `auto` finds none. */
+/* Finds the device that draws; stays with the CPU if `auto` finds none. */
 static enum ts_status find_device(struct viewer *viewer)
 {
     const char *wanted = viewer->request->shown.options.device;
@@ -378,8 +379,8 @@ static void begin_scene(struct viewer *viewer)
         viewer->scene.at[0] = viewer->request->slice;
 }
 
-/* Brings n elements of that slice, from element `first` on, to made.data where a device computed
- * it, whose own copy the pictures are drawn from. */
+/* Copies n elements of that slice, from element `first` on, to made.data, if a device computed it.
+   Pictures are drawn from the device's copy. */
 static enum ts_status slider_fetch(struct slider *slider, struct renderer *renderer, size_t first,
                                    size_t n)
 {
@@ -438,7 +439,7 @@ static enum ts_status prepare_renderer(struct viewer *viewer, const struct devic
                               threads > 0 ? threads : omp_get_num_procs(), viewer->diag);
 }
 
-/* Finds the stage of the slider, and cuts the chain off before it. */
+/* Finds the stage of the slider, and ends the chain before it. */
 static enum ts_status find_slider(struct viewer *viewer)
 {
     struct ts_chain *chain = viewer->request->shown.chain;
@@ -537,7 +538,7 @@ enum ts_status ts_viewer_follow(struct viewer *viewer, bool *changed)
     enum ts_status status = follow_shown(&viewer->shown, false, changed);
     if (status != TS_OK || !was_running)
         return status;
-    if (*changed) { /* the chain is done, and its result is open */
+    if (*changed) { /* the chain has ended, and its result is open */
         status = prepare_renderer(viewer, viewer->device);
         return status == TS_OK ? show_image(viewer) : status;
     }
@@ -545,7 +546,7 @@ enum ts_status ts_viewer_follow(struct viewer *viewer, bool *changed)
     if (ready == viewer->uploaded)
         return TS_OK;
     *changed = true;
-    if (viewer->uploaded == 0) { /* the first values give the window, and the first picture */
+    if (viewer->uploaded == 0) { /* the first values give the window and the first picture */
         status = show_image(viewer);
         viewer->scene.at[0] = 0;
     }
@@ -574,7 +575,7 @@ static enum ts_status next_table(struct viewer *viewer)
     viewer->scene.table = NULL;
     if (n == 0)
         snprintf(viewer->scene.note, sizeof viewer->scene.note, "There is no table here.");
-    if (viewer->next_table >= n) { /* after the last one none is shown */
+    if (viewer->next_table >= n) { /* after the last table none is shown */
         viewer->next_table = 0;
         return TS_OK;
     }
@@ -641,15 +642,15 @@ enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t h
 
 /* ---- pictures in files ----------------------------------------------------------------------- */
 
-/* Pictures go to files here, as a movie frame by frame, or one at a time. Frames are numbered from
- * 0, so that ffmpeg and the like find them in order. */
+/* Pictures are written to files here: frames of a movie, or one picture. Frames are numbered from
+   0, so that ffmpeg and similar programs find them in order. */
 
 static enum ts_status draw_alone(void *user, const struct view_picture *picture, void *pixels)
 {
     return ts_renderer_draw(user, picture, pixels);
 }
 
-/* A picture in memory, and who draws it. */
+/* A picture in memory, and the function that draws it. */
 struct drawing {
     struct viewer *viewer;
     viewer_draw *draw;
@@ -715,8 +716,8 @@ static int64_t count_frames(const struct viewer *viewer)
     return viewer->request->slice >= 0 ? 1 : viewer->shown.image.axes[0].n;
 }
 
-/* Draws frame i of n and writes it. Returns in *seconds the time from the slice, or the slider, to
- * the picture. */
+/* Draws frame i of n and writes it. Sets *seconds to the time from the slice, or the slider, to the
+   picture. */
 static enum ts_status make_frame(const struct drawing *drawing, int64_t i, int64_t n,
                                  double *seconds)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This stands for the windows in the program that has none.
+ * Replaces the windows in a program that has none.
  */
 #include "program/show/window.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EGL is opened while the program runs, so that the program starts without it. Of the devices that
- * EGL lists it takes the one that is the viewer's CUDA device, else Mesa's way without a surface,
- * else EGL's own choice. The picture ends in a texture in place of a window, from which it is read
- * back.
+ * EGL is opened at run time, so that the program starts without it. Of the devices that EGL lists,
+ * it uses the one that is the viewer's CUDA device, else Mesa's way without a surface, else EGL's
+ * own choice. The picture ends in a texture instead of a window, from which it is read back.
  */
 #include "program/show/window_egl.h"
 
@@ -40,8 +39,8 @@ static enum ts_status refuse(const struct offscreen *offscreen, const char *what
         memcpy(&(variable), &function, sizeof function);                                           \
     } while (0)
 
-/* Returns the display of the EGL device that is this CUDA device; EGL_NO_DISPLAY where there is
- * none. */
+/* Returns the display of the EGL device that is this CUDA device; EGL_NO_DISPLAY if there is
+   none. */
 static EGLDisplay cuda_display(const struct offscreen *offscreen, int cuda_device)
 {
     enum { DEVICES = 32, CUDA_DEVICE = 0x323A /* EGL_CUDA_DEVICE_NV */ };
@@ -77,7 +76,7 @@ static EGLDisplay find_display(const struct offscreen *offscreen)
     return display == EGL_NO_DISPLAY && get_default ? get_default(EGL_DEFAULT_DISPLAY) : display;
 }
 
-/* Makes a context of OpenGL current that has no surface. */
+/* Creates a context of OpenGL without a surface and makes it current. */
 static enum ts_status make_context(struct offscreen *offscreen)
 {
     static const EGLint wanted[] = {EGL_SURFACE_TYPE, 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
@@ -133,7 +132,7 @@ static enum ts_status open_screen(struct viewer *viewer, struct offscreen **offs
     return status;
 }
 
-/* Exchanges the rows of a picture, of which OpenGL reads the lowest first. */
+/* Reverses the order of a picture's rows, since OpenGL reads the lowest first. */
 static void turn_over(unsigned char *pixels, size_t bytes, int32_t rows)
 {
     for (int32_t y = 0; y < rows / 2; y++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A picture's first row is its top, and OpenGL's is its bottom: the blit to the framebuffer turns
- * the picture over. Pictures pass through the host where CUDA refuses the buffer, since another
- * device or the CPU draws for OpenGL; the scene then says so.
+ * The first row of a picture is its top, but the first of OpenGL is the bottom: the blit to the
+ * framebuffer reverses the rows. If CUDA refuses the buffer, because another device or the CPU
+ * draws for OpenGL, pictures pass through host memory; the scene then says so.
  */
 #include "program/show/window_gl.h"
 
@@ -41,7 +41,7 @@ void ts_gl_close(struct gl_screen *screen)
     *screen = (struct gl_screen){0};
 }
 
-/* Makes texture, buffer and host memory for pictures of another size. */
+/* Makes texture, buffer and host memory for pictures of a new size. */
 static enum ts_status resize(struct gl_screen *screen, struct viewer *viewer, int32_t width,
                              int32_t height)
 {
@@ -69,7 +69,7 @@ static enum ts_status resize(struct gl_screen *screen, struct viewer *viewer, in
     return TS_OK;
 }
 
-/* Lets the renderer's device write the buffer, where it can. */
+/* Lets the renderer's device write the buffer, if it can. */
 static void share_buffer(struct gl_screen *screen, struct viewer *viewer)
 {
     struct renderer *renderer = &viewer->renderer;

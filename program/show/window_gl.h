@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way of a picture through OpenGL: into a pixel buffer object, from there to a texture, and
- * from the texture to a framebuffer, without a shader. A renderer on a CUDA device writes the pixel
- * buffer itself, so that no pixel passes through the host; the CPU's pictures are copied into the
- * texture.
+ * Takes pictures through OpenGL: into a pixel buffer object, from there to a texture, and from the
+ * texture to a framebuffer, without a shader. A renderer on a CUDA device writes the pixel buffer
+ * itself, so that no pixel passes through the host; the CPU's pictures are copied to the texture.
  */
 #ifndef PROGRAM_SHOW_WINDOW_GL_H
 #define PROGRAM_SHOW_WINDOW_GL_H
@@ -13,8 +12,7 @@
 
 #include "program/show/viewer.h"
 
-/* X(type, name): the functions of OpenGL that are used, all of them found while the program
- * runs. */
+/* X(type, name): the functions of OpenGL that are used; all are looked up at run time. */
 #define GL_FUNCTIONS(X)                                                                            \
     X(PFNGLGENBUFFERSPROC, GenBuffers)                                                             \
     X(PFNGLDELETEBUFFERSPROC, DeleteBuffers)                                                       \
@@ -57,20 +55,20 @@ struct gl_screen {
     struct gl_functions gl;
     GLuint texture, frame, buffer;
     int32_t width, height;  /* 0: nothing was drawn yet */
-    struct cuda_view *cuda; /* has registered the buffer; NULL: none has */
-    bool refused;           /* CUDA does not draw into this OpenGL's buffers */
-    bool by_host;      /* pictures take the way through host memory, even where CUDA could draw */
-    int64_t n_by_host; /* pictures so far that took it */
-    uint8_t *pixels;   /* a picture in host memory, where it takes that way */
+    struct cuda_view *cuda; /* the view that has registered the buffer; NULL: none */
+    bool refused;           /* CUDA cannot write the buffers of this OpenGL */
+    bool by_host;           /* pictures go through host memory, even if CUDA could draw */
+    int64_t n_by_host;      /* number of pictures so far that did */
+    uint8_t *pixels;        /* a picture in host memory, if pictures go through it */
 };
 
-/* Finds the functions of the current context. TS_RUN_FAILED where one is missing. */
+/* Finds the functions of the current context. Returns TS_RUN_FAILED if one is missing. */
 enum ts_status ts_gl_open(struct gl_screen *screen, void (*(*find)(const char *))(void),
                           struct ts_diag *diag);
-/* Draws a picture into the framebuffer `target`, 0 being the window. */
+/* Draws a picture into the framebuffer `target`; 0 is the window. */
 enum ts_status ts_gl_draw(struct gl_screen *screen, struct viewer *viewer,
                           const struct view_picture *picture, GLuint target);
-/* Ends it, before the renderer whose pictures it drew. */
+/* Closes it; must come before the renderer that drew its pictures is destroyed. */
 void ts_gl_close(struct gl_screen *screen);
 
 #endif

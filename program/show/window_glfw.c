@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The window: GLFW hands keys and the mouse to the scene, and a picture is drawn whenever one of
- * them, or a running chain, has changed it. Keys come as characters, so that they stand where the
+ * The window: GLFW passes keys and the mouse to the scene, and a picture is drawn whenever one of
+ * them, or a running chain, has changed it. Keys come as characters, so that they are where the
  * user's keyboard has them.
  */
 #define GLFW_INCLUDE_NONE
@@ -11,7 +11,7 @@
 #include "program/show/window_egl.h"
 #include "program/show/window_gl.h"
 
-/* While nothing moves, the window looks after a running chain this often. */
+/* How often the window checks a running chain while nothing moves. */
 static const double waiting_seconds = 0.05;
 
 struct window {
@@ -56,7 +56,7 @@ static void on_character(GLFWwindow *handle, unsigned character)
         grant(window_of(handle), ts_scene_key(&window_of(handle)->viewer->scene, (int)character));
 }
 
-/* Keys that are no characters. */
+/* Handles keys that are no characters. */
 static void on_key(GLFWwindow *handle, int key, int code, int action, int modifiers)
 {
     static const struct {
@@ -71,8 +71,8 @@ static void on_key(GLFWwindow *handle, int key, int code, int action, int modifi
             on_character(handle, (unsigned)others[i].character);
 }
 
-/* Brings the pointer from the window's coordinates to those of its pixels, which differ on some
- * screens. */
+/* Converts the pointer from the window's coordinates to its pixels; the two differ on some
+   screens. */
 static void pixel_of(GLFWwindow *handle, double x, double y, int32_t *px, int32_t *py)
 {
     int width, height, wide, high;
@@ -132,7 +132,7 @@ static enum ts_status draw(struct window *window)
     return status;
 }
 
-/* A movie goes through the slices, and begins again. */
+/* Goes to the next slice of a movie, and after the last to the first. */
 static void play(struct scene *scene)
 {
     const int axis = scene->slider ? 0 : scene->plane;
