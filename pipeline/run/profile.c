@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds a trace up and draws it. How long a part was busy is the length of the union of its
- * stretches, which shows whether it bounds the run; how long its threads worked in all shows what
- * more processors would gain. Source of the file format: "Trace Event Format", Google, 2016
- * (complete events, "ph": "X").
+ * Adds up a trace and draws it. How long a part was busy is the length of the union of its
+ * stretches, which shows if it bounds the run; how long its threads worked in all shows what more
+ * processors would gain. Source of the file format: "Trace Event Format", Google, 2016 (complete
+ * events, "ph": "X").
  */
 #include "pipeline/run/profile.h"
 
@@ -22,7 +22,7 @@ const char *const ts_profile_parts[TRACE_PARTS] = {"plan",    "prepare",  "read"
                                                    "check",   "finish"};
 
 struct profile {
-    struct trace_stretch *stretches; /* part by part, by time; owned */
+    struct trace_stretch *stretches; /* sorted by part and time; owned */
     size_t n;
     struct profile_sum sums[TRACE_PARTS];
     double whole;
@@ -53,7 +53,7 @@ static void add_up(struct profile *profile)
     }
 }
 
-/* Returns false where memory is out. */
+/* Returns false if memory is out. */
 static bool profile_init(struct profile *profile, const struct trace *trace)
 {
     const struct trace_stretch *stretches = ts_trace_stretches(trace, &profile->n);
@@ -105,7 +105,7 @@ void ts_profile_print(const struct trace *trace, FILE *stream)
 
 enum { LANE_HEIGHT = 26, LANE_GAP = 8, LEFT = 90, TOP = 46, WIDTH = 800, TICKS = 8 };
 
-/* A step of 1, 2 or 5 times a power of ten that cuts the time into at most TICKS parts. */
+/* Returns 1, 2 or 5 times a power of ten that divides the time into at most TICKS parts. */
 static double tick_step(double whole)
 {
     double step = 1e-6;
@@ -173,7 +173,7 @@ void ts_profile_draw(const struct trace *trace, FILE *stream)
     free(profile.stretches);
 }
 
-/* Writes the memory as a counter, of which Perfetto draws a line. */
+/* Writes the memory as a counter, which Perfetto draws as a line. */
 static void write_memory(const struct profile_memory *memory, struct json *json)
 {
     ts_json_open(json, '{');
@@ -191,7 +191,7 @@ static void write_memory(const struct profile_memory *memory, struct json *json)
     ts_json_close(json, '}');
 }
 
-/* Writes the digest as metadata, which Perfetto passes over. */
+/* Writes the digest as metadata, which Perfetto ignores. */
 static void write_digest(const char *digest, struct json *json)
 {
     ts_json_open(json, '{');

@@ -14,30 +14,32 @@
 /* These are the names of the parts in tables, pictures and files. */
 extern const char *const ts_profile_parts[TRACE_PARTS];
 
-/* This is the memory of a run in bytes; 0 stands for what is not known or does not exist. */
+/* The memory of a run in bytes; 0: not known, or there is none. */
 struct profile_memory {
     int64_t planned, budget; /* of the host */
     int64_t gpu_planned, gpu_budget;
-    int64_t peak; /* most that the process held, libraries and all, until the profile was written */
+    /* most that the process held, including libraries, until the profile was written */
+    int64_t peak;
 };
 
-/* The stretches of a part add up to this, in seconds since the start. */
+/* Sums of the stretches of a part, in seconds since the start. */
 struct profile_sum {
-    double first, last, busy, worked; /* busy: moments count once; worked: those of each thread */
+    /* busy: overlapping stretches count once; worked: they count for each thread */
+    double first, last, busy, worked;
     uint64_t bytes;
     size_t n;
 };
-/* Adds the stretches of all parts up. Returns the seconds until the last one ends, or a negative
- * number where memory is out. */
+/* Adds up the stretches of all parts. Returns the seconds until the last one ends; negative if
+   memory is out. */
 double ts_profile_sums(const struct trace *trace, struct profile_sum sums[TRACE_PARTS]);
-/* Draws the picture with a lane for each part (SVG 1.1). Nothing is drawn where memory is out. */
+/* Draws the picture with a lane for each part (SVG 1.1); nothing if memory is out. */
 void ts_profile_draw(const struct trace *trace, FILE *stream);
 
-/* Writes a table of the parts: how long each was busy (stretches of several threads at once count
- * once), how long its threads worked in all, its bytes and their rate while it was busy. */
+/* Writes a table of the parts: how long each was busy (overlapping stretches of several threads
+   count once), how long its threads worked in all, its bytes, and their rate while it was busy. */
 void ts_profile_print(const struct trace *trace, FILE *stream);
-/* Checks before the run that both files can be written. Returns TS_RUN_FAILED where one cannot
- * (not-written), or is there and may not be replaced (output-exists). */
+/* Checks before the run that both files can be written. Returns TS_RUN_FAILED if one cannot
+   (not-written), or exists and must not be replaced (output-exists). */
 enum ts_status ts_profile_check(const char *name, bool force, struct ts_diag *diag);
 /* Writes NAME.svg, the picture, and NAME.json, the stretches, the memory and the digest of the
  * result ("": the run wrote no HDF5) in Chrome's trace event format, which Perfetto shows. Files of
@@ -46,9 +48,9 @@ enum ts_status ts_profile_check(const char *name, bool force, struct ts_diag *di
 enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory,
                                 const char *digest, const char *name, bool force,
                                 struct ts_diag *diag);
-/* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are
- * untrusted texts, as the digest is ("": the profile has none). Returns TS_BAD_INPUT where the file
- * is no such profile (profile-unreadable), TS_RUN_FAILED where memory is out. */
+/* Reads NAME.json again. The caller destroys *trace. The arena owns the names of stages and the
+   digest ("": the profile has none), which are untrusted texts. Returns TS_BAD_INPUT if the file is
+   no such profile (profile-unreadable), TS_RUN_FAILED if memory is out. */
 enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
                                struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES],
                                struct ts_diag *diag);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the file of a profile again: a list of events, which are objects of numbers, texts and
- * one object `args`. The reader of chains, which reads JSON too, stops at 10,000 values, and a run
- * has as many stretches; so this one knows just the form that ts_profile_write writes, and refuses
+ * Reads the file of a profile: a list of events, which are objects of numbers, texts and one object
+ * `args`. The reader of chains, which reads JSON too, stops at 10,000 values, but a run may have
+ * more stretches; so this reader knows only the form that ts_profile_write writes, and refuses
  * every other. Source: "Trace Event Format", Google, 2016.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { PROFILE_BYTES = 64 << 20, KEY_BYTES = 16, TEXT_BYTES = 256 };
 
-/* An event while its members are read; NAN: there is none. */
+/* An event while its members are read; NAN: not given. */
 struct event {
     char name[TEXT_BYTES], kind[TEXT_BYTES], stage[TEXT_BYTES], digest[DIGEST_TEXT_BYTES];
     double begin_us, length_us, bytes;
@@ -25,12 +25,12 @@ struct event {
 };
 
 struct reader {
-    const char *at; /* in a text that ends in a zero */
+    const char *at; /* position in a text that ends with a zero */
     struct arena *arena;
     struct trace *trace;
     struct profile_memory *memory;
     char *digest;
-    const char *last_stage; /* stages repeat, so that most names are those that came before */
+    const char *last_stage; /* names of stages repeat, so most are equal to the last one */
 };
 
 static bool take(struct reader *reader, char wanted)
@@ -42,7 +42,7 @@ static bool take(struct reader *reader, char wanted)
     return true;
 }
 
-/* Takes a text without escapes, as labels of stages and names of parts are. */
+/* Takes a text without escapes, such as labels of stages and names of parts. */
 static bool take_text(struct reader *reader, char *out, size_t size)
 {
     if (!take(reader, '"'))
@@ -118,7 +118,7 @@ static bool take_object(struct reader *reader, struct event *event, bool inner)
     return take(reader, '}');
 }
 
-/* Adds the event to the trace. Returns false for one that no profile has. */
+/* Adds the event to the trace. Returns false for an event that no profile contains. */
 static bool add_event(struct reader *reader, const struct event *event)
 {
     if (!strcmp(event->kind, "C")) {
@@ -164,7 +164,7 @@ static enum ts_status refuse(const char *path, const char *why, struct ts_diag *
     return ts_diag_hint(diag, "`tomostage run CHAIN --profile NAME` writes NAME.json");
 }
 
-/* Returns the whole file as a text; NULL where it cannot be read (reported). */
+/* Returns the whole file as a text; NULL if it cannot be read (reported). */
 static char *read_file(const char *path, struct ts_diag *diag)
 {
     struct stat found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layout (NeXus):
- *   /entry (NXentry)                         title, program_name, default image; NXtomoproc where
+ *   /entry (NXentry)                         title, program_name, default image; NXtomoproc if
  *                                            it is one
  *   /entry/<image> (NXdata)                  written by the writer; /entry/data is the last one
  *   /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
@@ -27,11 +27,11 @@ enum { PATH_BYTES = 256 };
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* An NXdata group has one signal, which viewers plot. It is the table that says most of its stage;
- * the others lie beside it, and those of the same shape and unit that count the same thing, such as
- * a reference's histogram, are drawn with it. The axis of a histogram has the centers of its bins,
- * because viewers disagree on edges, of which there is one more than there are values. Tables of
- * one row a slice are lists of curves, not pictures. Source: NeXus NXdata. */
+/* An NXdata group has one signal, which viewers plot. It is the most informative table of a stage.
+   Other tables are beside it; those of the same shape and unit that count the same bins, such as a
+   reference's histogram, are drawn with it. The axis of a histogram has the centers of its bins,
+   because viewers disagree on edges, of which there is one more than there are values. Tables with
+   a row for each slice are drawn as curves, not as pictures. Source: NeXus NXdata. */
 
 static const struct stage_table *find(const struct stage_table *tables, int n, const char *name)
 {
@@ -41,15 +41,16 @@ static const struct stage_table *find(const struct stage_table *tables, int n, c
     return NULL;
 }
 
-/* The tables that say most of a stage, and those that hold the positions along their last axis. */
+/* The most informative tables of stages, and those that hold the positions along their last
+   axis. */
 static const struct plotted {
     const char *signal, *positions;
 } plotted[] = {{"counts", "edges"}, {"measure", "trial_center"},
                {"residual"},        {"distance"},
                {"strip"},           {"mean"}};
 
-/* Returns the table that is plotted, and that of its positions, or NULL. A table with an axis comes
- * before a number. */
+/* Returns the table that is plotted, and that of its positions, or NULL. A table with an axis is
+   preferred to a number. */
 static const struct stage_table *signal_of(const struct stage_table *tables, int n,
                                            const struct stage_table **positions)
 {
@@ -68,7 +69,8 @@ static const struct stage_table *signal_of(const struct stage_table *tables, int
 }
 
 /* Makes the positions of an axis of n values: those of the table, or the centers between its edges.
- * They stay NULL where the table has none for all slices alike. The caller frees them. */
+   They stay NULL if the table has no positions that are the same for all slices. The caller frees
+   them. */
 static enum ts_status positions_of(const struct stage_table *table, int64_t n, double **positions,
                                    struct ts_diag *diag)
 {
@@ -85,7 +87,7 @@ static enum ts_status positions_of(const struct stage_table *table, int64_t n, d
     return *positions ? TS_OK : ts_diag_no_memory(diag, (size_t)n * sizeof **positions);
 }
 
-/* Writes which other table is drawn with the signal: it counts the same bins. */
+/* Writes which other table is drawn with the signal because it counts the same bins. */
 static enum ts_status write_auxiliary(const struct stage_table *tables, int n,
                                       const struct stage_table *signal, const char *group,
                                       struct hdf5_writer *writer)
@@ -99,7 +101,7 @@ static enum ts_status write_auxiliary(const struct stage_table *tables, int n,
     return ts_hdf5_texts(writer, path, &name, 1);
 }
 
-/* Makes the group of the tables plot by itself. */
+/* Makes viewers plot the group of the tables. */
 static enum ts_status write_signal(const struct stage_table *tables, int n, const char *group,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
@@ -124,8 +126,8 @@ static enum ts_status write_signal(const struct stage_table *tables, int n, cons
     return status == TS_OK ? write_auxiliary(tables, n, signal, group, writer) : status;
 }
 
-/* Writes a table. Viewers label its values with its name and unit, since its description would not
- * fit there. */
+/* Writes a table. Viewers label its values with its name and unit, since its description would be
+   too long. */
 static enum ts_status write_table(const struct stage_table *table, const char *group,
                                   struct hdf5_writer *writer)
 {
@@ -142,8 +144,8 @@ static enum ts_status write_table(const struct stage_table *table, const char *g
     return status == TS_OK ? ts_hdf5_text(writer, path, table->doc) : status;
 }
 
-/* Writes n tables, with their values on the host, into the new group `process`/tables. Nothing is
- * written where n is 0. Returns the writer's status. */
+/* Writes n tables, with their values on the host, to the new group `process`/tables; nothing if n
+   is 0. Returns the writer's status. */
 static enum ts_status write_tables(const struct stage_table *tables, int n, const char *process,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
@@ -159,12 +161,12 @@ static enum ts_status write_tables(const struct stage_table *tables, int n, cons
 
 /* ---- the NeXus application definition -------------------------------------------------------- */
 
-/* NXtomoproc is the definition of reconstructed volumes. It wants to know what the object was
- * looked at with, so only a volume of which that is known follows it: one computed from a CT series
- * or from HU, or from a scan that names its probe. Facts that no input has, or that would tell
- * where and on whom it was measured, are "not recorded". The field `date` is left out, because
- * equal runs give equal files. `raw_file` names the groups of the inputs, not their paths. Source:
- * NeXus definitions, NXtomoproc. */
+/* NXtomoproc is the definition of reconstructed volumes. It requires the probe (the kind of
+   radiation), so only a volume whose probe is known follows it: one computed from a CT series or
+   from HU, or from a scan that names its probe. Facts that no input has, or that would tell where
+   and on whom it was measured, are "not recorded". The field `date` is left out, because equal runs
+   give equal files. `raw_file` names the groups of the inputs, not their paths. Source: NeXus
+   definitions, NXtomoproc. */
 
 static const char unknown[] = "not recorded";
 
@@ -178,7 +180,7 @@ static const char *text_attribute(const struct source *source, const char *name)
     return "";
 }
 
-/* Returns the probe of a node as NeXus calls it; NULL where it is not known. */
+/* Returns the probe of a node as NeXus calls it; NULL if it is not known. */
 static const char *probe_of(const struct plan_node *node)
 {
     static const char *const probes[] = {"x-ray", "neutron", "electron"};
@@ -190,7 +192,7 @@ static const char *probe_of(const struct plan_node *node)
     return ct || node->out.quantity == TS_HU ? probes[0] : NULL;
 }
 
-/* Returns the one probe of all nodes; NULL where none is known, or several. */
+/* Returns the probe that all nodes have in common; NULL if none is known or they differ. */
 static const char *probe(const struct ts_plan *plan)
 {
     const char *found = NULL;
@@ -212,8 +214,8 @@ static bool is_volume(const struct ts_image *image)
     return true;
 }
 
-/* Returns true where a saved image has a name that the definition wants for something else. The
- * image keeps it. */
+/* Returns true if a saved image has a name that the definition uses for something else. The image
+   keeps it. */
 static bool names_collide(const struct ts_plan *plan)
 {
     static const char *const names[] = {"definition", "instrument", "sample", "reconstruction"};
@@ -224,8 +226,8 @@ static bool names_collide(const struct ts_plan *plan)
     return false;
 }
 
-/* Returns true where the last image is a volume of X-ray, neutron or electron tomography, which is
- * written as NXtomoproc. */
+/* Returns true if the last image is a volume of X-ray, neutron or electron tomography, which is
+   written as NXtomoproc. */
 static bool is_tomography(const struct ts_plan *plan)
 {
     return plan->n_volumes == 1 && plan->value_axis.n == 0 &&
@@ -234,7 +236,7 @@ static bool is_tomography(const struct ts_plan *plan)
 
 /* ---- NXtomoproc ------------------------------------------------------------------------------ */
 
-/* Returns the last stage that made a volume of projections; -1 where none did. */
+/* Returns the last stage that made a volume from projections; -1 if there is none. */
 static int32_t reconstruction(const struct ts_plan *plan)
 {
     for (int32_t i = plan->n_nodes - 1; i >= plan->n_sources; i--)
@@ -255,8 +257,8 @@ static enum ts_status write_raw_file(const struct ts_plan *plan, struct hdf5_wri
     return ts_hdf5_text(writer, "/entry/reconstruction/parameters/raw_file", text);
 }
 
-/* The reconstruction is another name of the stage's process, or a process of its own where a
- * scanner reconstructed. */
+/* The reconstruction is a second name of the stage's process, or a separate process if a scanner
+   reconstructed. */
 static enum ts_status write_process(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
     static const char group[] = "/entry/reconstruction";
@@ -275,8 +277,8 @@ static enum ts_status write_process(const struct ts_plan *plan, struct hdf5_writ
     return write_raw_file(plan, writer);
 }
 
-/* Writes what NXtomoproc asks for beyond the image and the processes. Call it after all of them; it
- * does nothing where the last image is no such volume. Returns the writer's status. */
+/* Writes what NXtomoproc requires beyond the image and the processes, after all of these; nothing
+   if the last image is no such volume. Returns the writer's status. */
 static enum ts_status write_definition(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
     const char *const groups[][2] = {{"/entry/instrument", "NXinstrument"},
@@ -288,7 +290,7 @@ static enum ts_status write_definition(const struct ts_plan *plan, struct hdf5_w
         {"/entry/instrument/source/name", unknown},
         {"/entry/instrument/source/probe", probe(plan)},
         {"/entry/sample/name", unknown},
-        /* Values are those of the quantity as they stand: value * scaling + offset. */
+        /* Values are those of the quantity without conversion: value * scaling + offset. */
         {"/entry/data/data@transform", "none"},
         {"/entry/data/data@scaling", "1"},
         {"/entry/data/data@offset", "0"}};
@@ -296,12 +298,12 @@ static enum ts_status write_definition(const struct ts_plan *plan, struct hdf5_w
     const struct ts_image custom = {.dtype = TS_U8, .unit = "", .data = (void *)&yes};
     if (!is_tomography(plan))
         return TS_OK;
-    /* A writer that has failed does nothing, so nobody looks at each single status. */
+    /* A writer that has failed does nothing, so the status need not be checked after each call. */
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         (void)ts_hdf5_group(writer, groups[i][0], groups[i][1]);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         (void)ts_hdf5_text(writer, texts[i][0], texts[i][1]);
-    /* The list of types is open, and says so of a value of its own. */
+    /* The list of types is open, and this one is our own. */
     (void)ts_hdf5_values(writer, "/entry/instrument/source/type@custom", &custom);
     return write_process(plan, writer);
 }
@@ -358,8 +360,7 @@ enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_write
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* Returns the unit of a parameter. Lengths are in pixels where the image's pixel size is not
- * known. */
+/* Returns the unit of a parameter. Lengths are in pixels if the image's pixel size is not known. */
 static const char *unit_of(const struct param *param, const struct ts_image *in)
 {
     const char *length = in->axes[2].unit;
@@ -426,8 +427,8 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* The device is recorded by its kind: equal devices compute equal bytes, and the file must not say
- * which of them it was. */
+/* Only the kind of the device is recorded: equal devices compute equal bytes, and the file must not
+   depend on which of them was used. */
 static enum ts_status write_stage(const struct ts_plan *plan, int32_t index,
                                   const struct stage_table *tables, int n_tables,
                                   struct hdf5_writer *writer, struct ts_diag *diag)
@@ -525,7 +526,7 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
     return status;
 }
 
-/* Writes what the volumes of a series differ in, such as their times. */
+/* Writes in what the volumes of a series differ, such as their times. */
 static enum ts_status write_volumes(const struct source *source, const char *group,
                                     struct hdf5_writer *writer, struct ts_diag *diag)
 {
@@ -589,7 +590,7 @@ enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index,
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns the chain's text with the plan's resolved values in place of the chain's own. */
+/* Returns the chain's text with the plan's resolved values instead of the chain's own. */
 static char *resolved_chain(const struct ts_plan *plan)
 {
     struct ts_chain chain = *plan->given;
@@ -628,7 +629,8 @@ static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer
     return status;
 }
 
-/* Writes the further names of images that have several (a final `save`), which are stored once. */
+/* Writes the further names of images that have several (by a final `save`), which are stored
+   once. */
 static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -679,7 +681,7 @@ int ts_provenance_device(const struct ts_plan *plan, struct version versions[VER
     return 5;
 }
 
-/* Writes where the stages ran, beyond their `device`. */
+/* Writes on what device the stages ran, in more detail than their `device`. */
 static enum ts_status write_device(const struct ts_plan *plan, const char *group,
                                    struct hdf5_writer *writer)
 {

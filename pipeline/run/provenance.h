@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes into the output everything that is needed to make the same file again: the chain with
- * every resolved parameter, the program and its libraries, and the facts about each slice of the
- * inputs. It writes no path, user, host, date or patient.
+ * Writes to the output all that is needed to make the same file again: the chain with every
+ * resolved parameter, the program and its libraries, and the facts about each slice of the inputs.
+ * It writes no path, user, host, date or patient.
  */
 #ifndef PIPELINE_RUN_PROVENANCE_H
 #define PIPELINE_RUN_PROVENANCE_H
@@ -11,7 +11,8 @@
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/versions.h"
 
-/* Writes the entry group with its title, default and program. Call it before any image. */
+/* Writes the entry group with its title, default and program. Must be called before any image is
+   written. */
 enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer);
 /* Writes one node after the last pass: a source's slices, or a stage's NXprocess with parameters
  * and its n tables. */

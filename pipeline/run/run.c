@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Carries a plan out. The sources' workers start before a device is opened and the writer's threads
- * last. The first slab is read, and the output created, while the device opens. All output files
- * are left whole, or none is.
+ * Carries a plan out. The sources' workers start before a device is opened, and the writer's
+ * threads last. The first slab is read, and the output created, while the device opens. At the end
+ * either all output files are whole or there are none.
  */
 #include "pipeline/run/run.h"
 
@@ -71,8 +71,8 @@ static struct run_pace pace_of(const struct ts_plan *plan, const struct run_posi
         .values_left = value >= 0 ? plan->chain->sweep.n - value - 1 : 0};
 }
 
-/* Reports an event of this position; `of_slab` is how much of the slab at hand is done beside the
- * slices that are. */
+/* Reports an event at this position; `of_slab` is the share of the present slab that is done, in
+   addition to the slices that are. */
 static void report_at(struct run *run, const struct run_position *at, struct ts_event event,
                       double of_slab)
 {
@@ -100,8 +100,7 @@ static void report(struct run *run, struct ts_event event)
     report_at(run, &at, event, 0);
 }
 
-/* Where the back end only enqueues the iterations of a slab, that says nothing of how far they
- * are. */
+/* If the back end only enqueues the iterations of a slab, that does not tell how far they are. */
 static void report_progress(struct run *run)
 {
     if (!run->back_end->begin_call || atomic_load(&run->iterating) == 0)
@@ -120,7 +119,7 @@ void ts_run_report_iteration(struct run *run, const struct run_position *at,
               iteration->part);
 }
 
-/* A stage on the CPU reports this within a call for which the walk waits. */
+/* A stage on the CPU calls this during a call for which the walk waits. */
 static void take_iteration(void *user, const struct stage_context *context,
                            const struct stage_iteration *iteration)
 {
@@ -228,8 +227,8 @@ static void *free_devices(void *data)
     return NULL;
 }
 
-/* Ends the run's files. The devices are freed meanwhile, which takes a tenth of a second with
- * CUDA. */
+/* Ends the run's files. Meanwhile the devices are freed, which takes a tenth of a second with
+   CUDA. */
 static enum ts_status finish_files(struct run *run, enum ts_status status)
 {
     pthread_t thread;
@@ -263,8 +262,8 @@ static void free_run(struct run *run)
     free(run->next);
 }
 
-/* Returns true where a slice may be read more than once: in several passes, for the halos of slabs,
- * for several volumes that are taken with it, or for a reduction of all volumes. */
+/* Returns true if a slice may be read more than once: in several passes, for the halos of slabs,
+   for several volumes that are processed with it, or for a reduction of all volumes. */
 static bool may_read_again(const struct ts_plan *plan, int32_t node, const struct source *source)
 {
     bool again = plan->n_passes > 1 ||
@@ -275,7 +274,7 @@ static bool may_read_again(const struct ts_plan *plan, int32_t node, const struc
     return again;
 }
 
-/* Starts the workers, which precedes the start of CUDA and of the writer's threads. */
+/* Starts the workers; must come before CUDA and the writer's threads are started. */
 static enum ts_status start_sources(struct run *run)
 {
     const bool proves = run->plan->reuse || run->checkpoint,
@@ -284,8 +283,8 @@ static enum ts_status start_sources(struct run *run)
         struct source *source = ts_plan_reader(&run->plan->nodes[i]);
         if (!source)
             continue;
-        /* The HDF5 file records the digests, of inputs alone. Where a slice may be read several
-         * times, they also show that it has not changed between. */
+        /* The HDF5 file records the digests of inputs only. If a slice may be read several times,
+           digests also show that it has not changed in between. */
         const bool wanted = i < run->plan->n_sources && (records || proves);
         source->no_digests = !wanted && !may_read_again(run->plan, i, source);
         source->no_rounding = !ts_run_maker_of_floats(run->plan, i);
@@ -299,7 +298,7 @@ static enum ts_status start_sources(struct run *run)
     return TS_OK;
 }
 
-/* Returns true where all stages that take the image of node i mend what the table counts. */
+/* Returns true if all stages that take the image of node i correct what the table counts. */
 static bool is_mended(const struct ts_plan *plan, int32_t i, const struct stage_table *table)
 {
     int64_t n = 0, mended = 0;
@@ -312,7 +311,7 @@ static bool is_mended(const struct ts_plan *plan, int32_t i, const struct stage_
     return n > 0 && n == mended;
 }
 
-/* Adds the hint of a table, whose %lld is the largest number of another table of the stage. */
+/* Adds the hint of a table; its %lld is the largest number of another table of the stage. */
 static void hint_of_count(const struct stage_table *tables, const struct stage_table *table,
                           struct ts_diag *diag)
 {
@@ -329,8 +328,8 @@ static void hint_of_count(const struct stage_table *tables, const struct stage_t
                  number + 4);
 }
 
-/* Reports table t, which a map counted slice by slice, such as dead pixels: users do not look for
- * it in the file. */
+/* Reports table t, in which a map counted something slice by slice, such as dead pixels, since
+   users do not look for it in the file. */
 static enum ts_status report_count(const struct ts_plan *plan, int32_t i,
                                    const struct stage_table *tables, int t, struct ts_diag *diag)
 {
@@ -372,7 +371,7 @@ static enum ts_status report_counts(const struct run *run)
         const struct stage_reduced *reduced = ts_run_reduced(run, i);
         const int n = reduced ? ts_stage_reduced_map_tables(reduced, &of_map) : 0;
         const int all = ts_run_tables(run, i, &tables);
-        for (int t = 0; status == TS_OK && t < n; t++) /* those of the map are the last */
+        for (int t = 0; status == TS_OK && t < n; t++) /* the tables of the map are the last ones */
             status = report_count(run->plan, i, tables + all - n, t, run->diag);
     }
     return status;
@@ -394,8 +393,8 @@ static enum ts_status hand_tables(const struct run *run)
                                    tables, n);
 }
 
-/* Slices that were read once have nothing to be compared with, but what was written to a file
- * between shows. */
+/* Slices that were read once have nothing to be compared with, but a file that was written to
+   meanwhile is noticed. */
 static enum ts_status check_unchanged(const struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -409,10 +408,10 @@ static enum ts_status check_unchanged(const struct run *run)
 
 /* ---- an earlier result ----------------------------------------------------------------------- */
 
-/* A run that takes images from an earlier result reads them in place of computing them, and holds
- * the inputs against the digests that the result recorded. An input of which nothing is computed is
- * read for that alone, before anything else, so that a changed file is found early; no path or time
- * of a file would prove as much. */
+/* A run that takes images from an earlier result reads them instead of computing them, and compares
+   the inputs with the digests that the result recorded. An input from which nothing is computed is
+   read only for that, before anything else, so that a changed file is found early; the path or time
+   of a file would not prove as much. */
 
 enum { PROVE_BYTES = 8 << 20 };
 
@@ -421,7 +420,7 @@ struct proving {
     int32_t node;
 };
 
-/* Returns true for a slice of the record that must be read yet. */
+/* Returns true for a slice of the record that has still to be read. */
 static bool is_missing(const void *user, int64_t volume, int64_t z)
 {
     const struct proving *proving = user;
@@ -440,7 +439,7 @@ static enum ts_status check_stop(void *user, const struct source_slab *slab, str
     return atomic_load(&proving->run->state->stop) ? TS_STOPPED : TS_OK;
 }
 
-/* Reads the slices that are missing, those that follow one another at once. */
+/* Reads the slices that are missing, consecutive ones at once. */
 static enum ts_status read_missing(struct run *run, int32_t node)
 {
     struct source *source = run->plan->nodes[node].source;
@@ -469,14 +468,14 @@ static enum ts_status refuse(const struct run *run, int32_t node, const char *wh
                         path);
 }
 
-/* The same slices of pixels are other values where another padding value leaves other pixels
- * out. */
+/* Slices of equal pixels have different values if a different padding value marks other pixels as
+   invalid. */
 static enum ts_status compare(const struct run *run, int32_t node)
 {
     const struct plan_reused_input *input = &run->plan->reuse->inputs[node];
     const struct source *source = run->plan->nodes[node].source;
     int64_t padding = 0;
-    bool whole = true; /* the same slices were read */
+    bool whole = true; /* are all slices of the record read? */
     for (int64_t k = 0; k < ts_source_total(source); k++) {
         const struct source_slice *slice = &source->slices[ts_source_number(source, k)];
         const char *now = slice->pixel_sha256, *then = input->digests[k];
@@ -492,8 +491,8 @@ static enum ts_status compare(const struct run *run, int32_t node)
 }
 
 /* Proves by the digests of their slices that the inputs are still those of the earlier result:
- * before the walk (`read` is false) the inputs of which the run reads nothing, after it the others,
- * whose remaining slices it reads. TS_BAD_INPUT (inputs-differ) if a slice is not the same. */
+   before the walk (`read` is false) those from which the run reads nothing, after it the others,
+   whose remaining slices it reads. TS_BAD_INPUT (inputs-differ) if a slice has changed. */
 static enum ts_status prove(struct run *run, bool read)
 {
     enum ts_status status = TS_OK;
@@ -516,7 +515,8 @@ static enum ts_status run_all(struct run *run)
     if (run->fleet)
         status = run->fleet->unite_slices(run, status);
     for (int32_t i = 0; run->writer && status == TS_OK && i < run->plan->n_nodes; i++)
-        if (run->results[i].dataset >= 0) /* the writer has noted those that it rounded itself */
+        /* the writer has noted the values that it rounded itself */
+        if (run->results[i].dataset >= 0)
             ts_hdf5_note_largest(run->writer, run->results[i].dataset, run->results[i].largest);
     if (status == TS_OK)
         status = check_unchanged(run);
@@ -552,7 +552,7 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
     return &ts_run_host;
 }
 
-/* Refuses a plan that was made before what it needs was found in the pixels (code not-searched). */
+/* Refuses a plan for which the search in the pixels was not made before (code not-searched). */
 static enum ts_status check_searched(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
@@ -612,7 +612,7 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     status = ts_run_agree(&run, status);
     if (status == TS_OK)
         status = run_all(&run);
-    status = ts_run_agree(&run, status); /* before anything gets its name */
+    status = ts_run_agree(&run, status); /* must come before anything gets its name */
     const double finishing = ts_trace_begin(state->trace);
     atomic_store(&state->committing, status == TS_OK);
     status = ts_run_agree(&run, finish_files(&run, status));

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Some axes are known only while a chain runs: a reduction finds them (stages/engine/stage.h:
- * finds_axes), and the stages after it are resolved again, from the chain's own values. Memory is
- * planned and allocated by then, so sizes must stay.
+ * finds_axes), and the stages after it are resolved again from the chain's own values. Memory is
+ * planned and allocated by then, so sizes must not change.
  */
 #include "pipeline/run/run.h"
 #ifdef TS_HAVE_CUDA
 #include "cuda/device/driver.h"
 #endif
 
-/* Sizes that decide how much memory was planned for a stage. */
+/* Sizes from which the memory of a stage was planned. */
 struct sizes {
     struct ts_image out;
     struct stage_reach reach;
     int rounds;
     bool by_slice;
     size_t scratch, reduced, device, host;
-    struct fft_shape transforms[2][STAGE_TRANSFORMS]; /* on the CPU, on the device */
+    struct fft_shape transforms[2][STAGE_TRANSFORMS]; /* on the CPU; on the device */
 };
 
 static struct sizes sizes_of(const struct ts_plan *plan, int32_t i)
@@ -65,14 +65,14 @@ static bool same_sizes(const struct sizes *planned, const struct sizes *found)
            same_transforms(planned->transforms[1], found->transforms[1]);
 }
 
-/* Gives a stage's driver the node's context, which was prepared again. */
+/* Gives a stage's driver the node's context, after it was prepared again. */
 static enum ts_status renew(struct run *run, int32_t i)
 {
     return run->fleet ? run->fleet->renew(run, i)
                       : ts_driver_renew(run->nodes[i].driver, &run->plan->nodes[i].context);
 }
 
-/* Resolves a stage again whose input has other axes than were planned. */
+/* Resolves a stage again whose input has other axes than planned. */
 static enum ts_status resolve_again(struct run *run, int32_t i)
 {
     struct ts_plan *plan = &run->own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slabs of a checkpoint, and its folder: which run it is of, who is at work in it, and its end.
- * A run is the same where the program, the libraries, the device, the chain with its resolved
- * images are; the pixels of the inputs are held against each slab.
+ * The slabs of a checkpoint, and its folder: to which run it belongs, which process works in it,
+ * and its end. A run is the same if the program, the libraries, the device, and the chain with its
+ * resolved images are the same; the pixels of the inputs are compared for each slab.
  */
 #include "pipeline/run/run_checkpoint.h"
 
@@ -31,16 +31,15 @@
 
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
-/* A slab in a checkpoint. It is written and loaded by the same walk over its parts, so that both
- * agree on their order. ts_plan_step() says the same of a slab each time, and its answer stands at
- * the beginning of the file: where it differs, as with another memory budget, the file is not
- * used. */
+/* A slab in a checkpoint. The same walk over its parts writes and loads it, so that both have one
+   order. The file begins with what ts_plan_step() says of the slab's nodes: if that differs now,
+   for example with a different memory budget, the file is not used. */
 
 enum { DIGEST_BYTES = DIGEST_TEXT_BYTES - 1 };
 
 /* ---- what a slab is -------------------------------------------------------------------------- */
 
-/* Writes which slices of which nodes the slab at hand has. Returns NULL where memory is out. */
+/* Writes which slices of which nodes the current slab has. Returns NULL if memory is out. */
 static char *key_of(const struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
@@ -74,8 +73,8 @@ static bool add_slice(const struct run *run, int32_t node, int64_t z, struct dig
             ts_digest_add(digest, ts_run_read_valid(run, node, z), ts_valid_bytes(&source->image)));
 }
 
-/* Digests the slices of the sources that this slab needs. Which of them were kept before it depends
- * on the ranks and the devices that read them, and its images do not. */
+/* Digests the slices of the sources that this slab needs. They do not depend on what was kept from
+   earlier slabs, which differs with the ranks and devices. */
 static bool digest_inputs(const struct run *run, char text[DIGEST_TEXT_BYTES])
 {
     struct digest *digest = ts_digest_create();
@@ -101,7 +100,7 @@ struct slab_file {
     bool failed;           /* the file cannot be read or written; errno says why */
 };
 
-/* Writes bytes from host memory, or reads them to it. */
+/* Writes bytes from host memory to the file, or reads them from it. */
 static bool pass(struct slab_file *file, void *data, size_t bytes)
 {
     const bool done = file->digest ? ts_digest_add(file->digest, data, bytes) &&
@@ -112,7 +111,7 @@ static bool pass(struct slab_file *file, void *data, size_t bytes)
     return done;
 }
 
-/* Does the same for bytes where the device has its images. */
+/* Does the same for bytes in the memory of the device's images. */
 static enum ts_status pass_image(struct slab_file *file, void *data, size_t bytes)
 {
     struct run *run = file->run;
@@ -150,8 +149,8 @@ static enum ts_status pass_node(struct slab_file *file, int32_t i)
     return status;
 }
 
-/* Points *tables to the tables of which a slab writes the rows of its slices: those of the map, and
- * of a reduction slice by slice. Returns how many there are. */
+/* Points *tables to the tables of which a slab has rows: those of the map, and those of a reduction
+   slice by slice. Returns how many there are. */
 static int rows_of(const struct run *run, int32_t i, const struct stage_table **tables)
 {
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
@@ -181,7 +180,8 @@ static enum ts_status pass_tables(struct slab_file *file, int32_t i)
     return status;
 }
 
-/* What was seen of the input's rows, which a slab that is loaded does not look at. */
+/* Writes or loads what was found in the input's rows, since a slab that is loaded is not
+   examined. */
 static enum ts_status pass_rows(struct slab_file *file, int32_t i)
 {
     struct rows_found *seen = file->run->results[i].rows, stored[ROWS_KINDS];
@@ -228,8 +228,8 @@ static bool is_whole(int fd, size_t bytes, unsigned char *piece)
     return whole;
 }
 
-/* Opens the file of the slab at hand where it is whole and of this cut. `inputs` becomes the digest
- * that it has of them. */
+/* Opens the file of the current slab if it is whole and has the same slices. `inputs` becomes its
+   digest of the inputs. */
 static bool open_slab(struct run *run, char inputs[DIGEST_TEXT_BYTES])
 {
     struct run_checkpoint *checkpoint = run->checkpoint;
@@ -256,7 +256,7 @@ static bool open_slab(struct run *run, char inputs[DIGEST_TEXT_BYTES])
     return same;
 }
 
-/* Forgets the slab at hand. */
+/* Resets the current slab. */
 static void end_slab(struct run_checkpoint *checkpoint)
 {
     if (checkpoint->fd >= 0)
@@ -346,7 +346,7 @@ enum ts_status ts_run_keep_slab(struct run *run)
     enum ts_status status = TS_OK;
     if (!checkpoint || run->survey >= 0)
         return TS_OK;
-    /* A slab that a warning will be about is computed again, so that the warning comes again. */
+    /* A slab about which a warning is due is computed again, so that the warning is repeated. */
     bool found = false;
     if (checkpoint->fd < 0)
         status = ts_run_finds_not_finite(run, &found);
@@ -384,8 +384,8 @@ static void write_image(FILE *out, const struct plan_node *node)
     }
 }
 
-/* Writes all on which the values of a run depend, beside the pixels of its inputs. Returns NULL
- * where memory is out. */
+/* Writes all on which the values of a run depend, except the pixels of its inputs. Returns NULL if
+   memory is out. */
 static char *identity_of(const struct ts_plan *plan)
 {
     struct version versions[VERSIONS_MAX];
@@ -418,7 +418,7 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
     enum ts_status status = ts_new_folder(run->options->checkpoint.folder, &made, run->diag);
     if (status == TS_OK && made)
         (void)chmod(run->options->checkpoint.folder,
-                    S_IRWXU); /* it holds images that the output may not */
+                    S_IRWXU); /* only for this user: it holds images that others may not see */
     if (status == TS_OK)
         status = ts_whole_file_open(&file, path, false, run->diag);
     if (status != TS_OK)
@@ -434,7 +434,7 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
     return status;
 }
 
-/* Compares what the folder says of its run with this one, line by line. */
+/* Compares, line by line, what the folder says of its run with this run. */
 static enum ts_status compare(struct run *run, int descriptor, const char *identity)
 {
     FILE *file = fdopen(dup(descriptor), "re");
@@ -543,8 +543,8 @@ static long long count_slabs(const struct run *run)
     return n;
 }
 
-/* Removes the files of a checkpoint, and the folder where it holds nothing else. run.txt goes last:
- * a folder without it is no checkpoint. */
+/* Removes the files of a checkpoint, and the folder if nothing else is in it. run.txt is removed
+   last: a folder without it is no checkpoint. */
 static void remove_folder(struct run *run)
 {
     const char *folder = run->options->checkpoint.folder;
@@ -570,7 +570,7 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status)
     if (!checkpoint)
         return;
     end_slab(checkpoint);
-    /* This rank speaks for those that have kept a slab where it has not. */
+    /* The rank that prints counts slabs of others, too, since it may have kept none itself. */
     const bool used = checkpoint->n_kept + checkpoint->n_loaded > 0 || run->plan->n_ranks > 1;
     const long long n_slabs = used && status != TS_OK ? count_slabs(run) : 0;
     if (checkpoint->lock >= 0 && status == TS_OK)

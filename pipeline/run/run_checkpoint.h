@@ -24,43 +24,46 @@
 #include "pipeline/run/run.h"
 
 struct run_checkpoint {
-    char identity[DIGEST_TEXT_BYTES]; /* of run.txt without its first line */
+    char identity[DIGEST_TEXT_BYTES]; /* digest of run.txt without its first line */
     int lock;                         /* descriptor of run.txt, on rank 0; -1: not open */
     int64_t n_kept, n_loaded;         /* slabs, by this process */
     double slab_began,
-        slab_seconds; /* when the slab at hand began, and how long the longest one took */
+        slab_seconds; /* when the current slab began; how long the longest one took */
     /* The slab at hand. */
-    char *path, *key; /* of its file, and the text at its beginning; NULL: there is none */
-    char inputs[DIGEST_TEXT_BYTES]; /* of the slices of the inputs from which it is computed */
-    int fd;                         /* of its file, which is whole; -1: the slab is computed */
-    unsigned char *piece;           /* RUN_PIECE_BYTES on the host, through which all bytes go */
+    /* path of its file, and the text at the file's beginning; NULL: there is none */
+    char *path, *key;
+    /* digest of the slices of the inputs from which it is computed */
+    char inputs[DIGEST_TEXT_BYTES];
+    /* descriptor of its file, which is whole; -1: the slab is computed */
+    int fd;
+    /* RUN_PIECE_BYTES on the host, through which all bytes are copied */
+    unsigned char *piece;
 };
 
 enum { RUN_PIECE_BYTES = 4 << 20 };
 
-/* Makes the checkpoint of a run that has one, or opens it. TS_RUN_FAILED: it is there already and
- * the run is not resumed (checkpoint-exists), is of another run (checkpoint-differs), is at work in
- * another process (checkpoint-used), or its folder holds other files (folder-not-empty) or cannot
- * be used. */
+/* Makes or opens the checkpoint of a run that has one. TS_RUN_FAILED: it exists but the run is not
+   resumed (checkpoint-exists), it is of a different run (checkpoint-differs), another process works
+   in it (checkpoint-used), or its folder has other files (folder-not-empty) or cannot be used. */
 enum ts_status ts_run_checkpoint_begin(struct run *run);
-/* Removes the checkpoint where the run has succeeded, else says where it is (checkpoint). Frees
- * what was allocated. */
+/* Removes the checkpoint if the run has succeeded, else tells where it is (checkpoint). Frees what
+   was allocated. */
 void ts_run_checkpoint_end(struct run *run, enum ts_status status);
-/* Returns true where the run should stop before the next slab: it was asked to, or the time is up.
- * A process that has kept no slab yet goes on, so that a run which is stopped again and again gets
- * on. */
+/* Returns true if the run should stop before the next slab: it was asked to, or the time is over. A
+   process that has kept no slab yet goes on, so that a run which is stopped again and again still
+   progresses. */
 bool ts_run_pauses(struct run *run);
 
 /* ---- the slab at hand; without a checkpoint these do nothing -------------- */
 
-/* Looks for the slab at hand once its slices of the inputs are read. TS_BAD_INPUT
- * (checkpoint-inputs): they are not those from which it was computed. */
+/* Looks for the current slab once its slices of the inputs are read. TS_BAD_INPUT
+   (checkpoint-inputs): they are not those from which it was computed. */
 enum ts_status ts_run_find_slab(struct run *run, int32_t domain, int64_t z, int64_t n);
-/* Returns true from then on, until the slab ends, where the checkpoint has it. */
+/* Returns true, from then on until the slab ends, if the checkpoint has the slab. */
 bool ts_run_has_slab(const struct run *run);
-/* Loads the images and rows of tables of the slab, which have their places. */
+/* Loads the images and rows of tables of the slab to their places. */
 enum ts_status ts_run_load_slab(struct run *run);
-/* Keeps the slab, unless it was loaded. Ends it. */
+/* Keeps the slab, unless it was loaded, and ends it. */
 enum ts_status ts_run_keep_slab(struct run *run);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the back end of a CUDA device, where images lie. Built only with CUDA.
- *
- * Three slabs are under way at once, on three queues: slab t is read and uploaded while slab t - 1
- * is computed, and slab t - 2 is downloaded and handed to the writer. So sources and outputs lie on
- * the device three times. They pass through a few pieces of pinned memory that go round, since
- * pinning is slow (a third of a second for a GiB) and takes the memory from everybody else: a slab
- * may be much larger than all pieces together.
+ * The back end of a CUDA device, whose memory holds the images. Built only with CUDA. Three slabs
+ * are under way at once, on three queues: slab t is read and uploaded while slab t - 1 is computed,
+ * and slab t - 2 is downloaded and handed to the writer. So the device holds sources and outputs
+ * three times. They pass through a few pieces of pinned memory that are used in turn, since pinning
+ * is slow (a third of a second for a GiB) and takes the memory away from others: a slab may be much
+ * larger than all pieces together.
  */
 #include "pipeline/run/run_cuda.h"
 
@@ -21,8 +20,8 @@
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-/* Allocates the pieces of one direction; none where `bytes` is 0. Their pages are large ones where
- * the system has them, which are quicker to get and to pin. */
+/* Allocates the pieces of one direction; none if `bytes` is 0. Uses large pages if the system has
+   them, which are faster to get and to pin. */
 static bool allocate_staging(struct run *run, struct staging *staging, size_t bytes)
 {
     const size_t all = PLAN_PIECES * ts_cuda_stride(bytes);
@@ -83,7 +82,7 @@ static enum ts_status device_use(struct run *run)
     return device ? ts_cuda_use(device->session) : TS_OK;
 }
 
-/* Several devices have bits of other slices, and those that a device has not are zeros. */
+/* Each of several devices has the bits of some slices, and zeros for the others. */
 static enum ts_status attach_saved(struct run *run, int32_t i)
 {
     const struct device *device = run->back;
@@ -154,7 +153,8 @@ static enum ts_status attach_node(struct run *run, int32_t i)
                                  device->padded, &run->nodes[i].driver);
 }
 
-/* Gets the pages of the pieces, which the thread that opens the device need not wait for. */
+/* Touches the pages of the pieces, so that the thread that opens the device need not wait for
+   them. */
 static void touch_staging(const struct staging *staging, size_t bytes)
 {
     if (bytes > 0)
@@ -200,7 +200,7 @@ static enum ts_status device_settle(struct run *run)
     return TS_OK;
 }
 
-/* Returns true where a device that is freed later is the same one, named twice. */
+/* Returns true if a device that is freed later is the same one, named twice. */
 static bool is_needed_again(const struct run *run)
 {
     for (int other = run->device + 1; other < run->plan->n_devices; other++)
@@ -246,8 +246,7 @@ static enum ts_status device_begin_slab(struct run *run)
                : status;
 }
 
-/* Reads slices of a node to the next piece, which its last upload must have left, and uploads
- * them. */
+/* Reads slices of a node to the next piece, after its last upload has ended, and uploads them. */
 static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_image *slices)
 {
     struct device *device = run->back;

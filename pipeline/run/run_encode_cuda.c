@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs are compressed where they are computed: only what the file will hold crosses the bus, and
- * the processor's threads inflate and check chunks, which is faster than making them. A chunk may
- * need slices of several slabs, so values wait here until their chunk is whole. Built only with
- * CUDA.
+ * Outputs are compressed on the device that computes them: only what the file will hold crosses the
+ * bus, and the processor's threads inflate and check chunks, which is faster than making them. A
+ * chunk may need slices of several slabs, so values wait here until their chunk is whole. Built
+ * only with CUDA.
  */
 #include <stdlib.h>
 
@@ -44,8 +44,8 @@ void ts_run_cuda_encoder_destroy(struct encoder *encoder)
     free(encoder);
 }
 
-/* Counts the chunks of the next call: whole ones, of which the last alone may be cut by the array's
- * end. Fills in the bytes of all and of the last. */
+/* Returns the number of chunks in the next call: whole ones, of which only the last may be cut by
+   the array's end. Fills in the bytes of all and of the last. */
 static int64_t next_call(const struct encoder *encoder, int64_t first, size_t available,
                          size_t *bytes, size_t *last)
 {
@@ -65,8 +65,8 @@ static int64_t next_call(const struct encoder *encoder, int64_t first, size_t av
     return n;
 }
 
-/* Enqueues one call, whose chunks are numbered from `done` on within the slab and whose output
- * begins at `at`. */
+/* Enqueues one call. Its chunks are numbered from `done` on within the slab, and its output begins
+   at `at`. */
 static enum ts_status call(struct run *run, struct encoder *encoder, int copy,
                            const struct cuda_deflate *job, const unsigned char *values,
                            int64_t done, size_t at)
@@ -81,8 +81,8 @@ static enum ts_status call(struct run *run, struct encoder *encoder, int copy,
                            ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
-/* Several ranks have slabs of whole chunks (pipeline/plan/fit.c), so that none waits: the first one
- * is that of the slab. */
+/* If there are several ranks, their slabs have whole chunks (pipeline/plan/fit.c), and none waits:
+   the first chunk is the first of the slab. */
 static void begin_slab(struct encoder *encoder, int64_t z)
 {
     const struct chunk_grid *grid = &encoder->plan.grid;
@@ -90,9 +90,9 @@ static void begin_slab(struct encoder *encoder, int64_t z)
     encoder->next_chunk = grid->split == 0 ? z / grid->chunk[0] : z * (grid->n_chunks / grid->n[0]);
 }
 
-/* Brings the values that wait for their chunk to be whole to the front, from the device that has
- * them. Its next slab overwrites them, and waits for all devices between. Less than a chunk waits,
- * behind at least one that was encoded, so that the two do not overlap. */
+/* Moves the values that wait for their chunk to the front, from the device that has them. That
+   device's next slab overwrites them, but only after it has waited for all devices in between. Less
+   than a chunk waits, behind at least one that was encoded, so the two places do not overlap. */
 static enum ts_status bring_values(struct run *run, int32_t node, struct encoder *encoder)
 {
     const struct device *device = run->back;

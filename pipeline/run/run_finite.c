@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking costs one read of what was just written. What a slice holds is noted beside the image, on
- * the device that has it. Only when a volume ends is it compared with what the slices hold that the
- * slice was made from, so a stage is named only if it is the first one in the chain that makes such
- * values. The slice that the warning names depends neither on slabs nor on devices.
+ * The check costs one read of what was just written. What a slice holds is noted beside the image,
+ * on the device that has it. When a volume ends, it is compared with what the slices held from
+ * which it was made, so that only the first stage in the chain that makes such values is named. The
+ * slice that the warning names depends neither on slabs nor on devices.
  */
 #include "pipeline/run/run_finite.h"
 
@@ -51,8 +51,8 @@ enum ts_status ts_run_look(struct run *run, int32_t node, const struct ts_image 
     return run->nodes[node].seen ? run->back_end->look(run, node, slices, also) : TS_OK;
 }
 
-/* What every slice of every node holds, in host memory; NULL for a node without an image of
- * floats. */
+/* What every slice of every node holds, in host memory; NULL for a node whose image is not of
+   floats. */
 typedef uint32_t *all_seen[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
 
 static void free_seen(all_seen seen)
@@ -75,8 +75,7 @@ static enum ts_status fetch_seen(struct run *run, all_seen seen)
     return status;
 }
 
-/* Returns true where slice z of a node was made from a slice of the input that holds such
- * values. */
+/* Returns true if slice z of a node was made from a slice of the input that holds such values. */
 static bool is_inherited(const struct ts_plan *plan, const struct plan_node *node, int input,
                          const all_seen seen, int64_t z)
 {
@@ -86,7 +85,7 @@ static bool is_inherited(const struct ts_plan *plan, const struct plan_node *nod
         return false;
     const struct stage_reach reach = ts_stage_reach(context);
     const int64_t n = plan->nodes[from].out.axes[0].n;
-    struct stage_slices made = {0, n}; /* a reference that is reduced has a part in every slice */
+    struct stage_slices made = {0, n}; /* a reference that is reduced affects every slice */
     if (input == 0)
         made = ts_stage_reads(context, z, z + 1);
     else if (ts_stage_streams(context, input - 1))
@@ -99,7 +98,8 @@ static bool is_inherited(const struct ts_plan *plan, const struct plan_node *nod
     return inherited;
 }
 
-/* Returns the first of slices [z, end) in which the stage makes such values of others, or -1. */
+/* Returns the first of slices [z, end) in which the stage makes such values from others; -1:
+   none. */
 static int64_t first_made(const struct ts_plan *plan, int32_t i, const all_seen seen, int64_t z,
                           int64_t end)
 {

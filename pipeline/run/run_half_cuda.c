@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs of 32-bit floats that the file holds as halves are rounded where they were computed, so
- * that the compressor and the bus move two bytes a value. Where outputs are not compressed here,
- * each slab of the ring has halves of its own that wait for their download. Values that no half can
- * hold are noted on the device, and reported when a pass is over: the writer then refuses the file.
- * Built only with CUDA.
+ * Outputs of 32-bit floats that the file holds as halves are rounded on the device that computes
+ * them, so that the compressor and the bus move two bytes a value. If outputs are not compressed
+ * here, each slab of the ring has halves of its own that wait for their download. Values that no
+ * half can hold are noted on the device, and reported at the end of a pass: the writer then refuses
+ * the file. Built only with CUDA.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the back end of the CPU. Images lie in host memory and each call is done when it returns,
- * so nothing has to be begun, ended or waited for. All drivers share one padded slab and one
- * scratch: their calls follow one another.
+ * The back end of the CPU. Images are in host memory and each call is done when it returns, so
+ * nothing has to be begun, ended or waited for. All drivers share one padded slab and one scratch,
+ * since their calls follow one another.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_finite.h"
 
-/* Allocates what lies beside an image: the bits of a masked one, of the slices at hand and of the
- * whole one where it is an output; and what is seen of floats. */
+/* Allocates what an image needs beside its values: the bits of a masked one, for the slices in
+   memory and, if it is an output, for the whole image; and what is seen of floats. */
 static enum ts_status allocate_beside(struct run *run, int32_t i, int64_t slices)
 {
     const struct plan_node *plan = &run->plan->nodes[i];

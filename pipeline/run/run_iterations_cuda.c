@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reports the iterations of stages on a CUDA device. The walk only enqueues them, slabs ahead of
- * the device, and waits where it pleases; so a thread of each device looks ten times a second at
- * what the kernels have written to pinned memory, without any call to CUDA, and reports it as of
- * the slab to which that call belongs. Built only with CUDA.
+ * the device, and may wait at any place. So a thread of each device checks ten times a second what
+ * the kernels have written to pinned memory, without any call to CUDA, and reports it for the slab
+ * of that call. Built only with CUDA.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool iterates(const struct plan_node *node)
     return stage && stage->cuda && stage->cuda->iterates && !node->reused;
 }
 
-/* Reports the latest iteration unless that was done; iterations->lock is held. */
+/* Reports the latest iteration unless that was done; the caller holds iterations->lock. */
 static void look(struct iterations *iterations)
 {
     struct cuda_progress_record record;
@@ -72,7 +72,7 @@ enum ts_status ts_run_cuda_watch(struct run *run)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&iterations->ending, &clock);
     pthread_condattr_destroy(&clock);
-    /* Without a thread the iterations are reported where a pass is over. */
+    /* Without a thread, iterations are reported at the end of a pass. */
     iterations->watched = ts_thread_start(&iterations->thread, watch, iterations) == 0;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         if (iterates(&run->plan->nodes[i]) && run->nodes[i].driver)

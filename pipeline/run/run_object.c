@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run as a caller of the library has it: where its images go besides files, and the tables that
- * it leaves.
+ * A run as the library's callers have it: if its images go besides files, and the tables that it
+ * leaves.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct ts_run {
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Returns the node whose image has this name in a result, -1 (reported) if none has. */
+/* Returns the node whose image has this name in a result; -1 if there is none (reported). */
 static int32_t find_image(const struct ts_plan *plan, const char *name, struct ts_diag *diag)
 {
     char known[512] = "";
@@ -65,7 +65,7 @@ enum ts_status ts_plan_describe(const struct ts_plan *plan, const char *name,
     return TS_OK;
 }
 
-/* Returns what keeps the array from holding the image, or NULL. */
+/* Returns why the array cannot hold the image, or NULL. */
 static const char *misfit(struct ts_array *array, const struct ts_image *image)
 {
     const char *wrong = ts_array_refusal(array);
@@ -81,7 +81,7 @@ static const char *misfit(struct ts_array *array, const struct ts_image *image)
     return NULL;
 }
 
-/* Gives an image a taker, in place of the one that it has. */
+/* Gives an image a taker, and replaces an earlier one. */
 static enum ts_status set_taker(struct ts_run *run, const char *name, struct run_taker taker,
                                 struct ts_diag *diag)
 {
@@ -223,7 +223,7 @@ void ts_run_stop(struct ts_run *run)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Ends a text that was printed to a stream of memory, and copies what fits. */
+/* Ends a text that was printed to memory, and copies as much as fits. */
 static size_t hand_text(FILE *stream, char **printed, const size_t *bytes, char *text, size_t size)
 {
     const bool whole = stream && fclose(stream) == 0 && *printed;

@@ -2,8 +2,8 @@
  *
  * The outputs of a run: the HDF5 file, which holds every image and how it was made, and outputs of
  * other formats, which hold the last image. Slices go to all of them. At the end all are completed,
- * and then they get their names, the HDF5 file last; where one does not get its name the others
- * lose theirs again.
+ * and then they get their names, the HDF5 file last; if one cannot get its name, the others lose
+ * theirs again.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 /* ---- before the run -------------------------------------------------------------------------- */
 
-/* This is an output: HDF5 without a format. */
+/* An output; without a format it is HDF5. */
 struct written {
     const char *path;
     const struct sink_format *format;
@@ -31,8 +31,8 @@ struct written {
     } owner;
 };
 
-/* Fills in the files that an output at this path replaces: the one there, or those of the folder.
- * Returns false where memory is out. */
+/* Lists the files that an output at this path replaces: the one there, or those of the folder.
+   Returns false if memory is out. */
 static bool find_replaced(const char *path, struct file_set *files)
 {
     struct stat found;
@@ -52,7 +52,7 @@ static bool find_replaced(const char *path, struct file_set *files)
     return complete;
 }
 
-/* Returns true where the path leads to one of the files. */
+/* Returns true if the path leads to one of the files. */
 static bool leads_to(const char *path, const struct file_set *files)
 {
     struct stat found;
@@ -60,8 +60,8 @@ static bool leads_to(const char *path, const struct file_set *files)
            ts_file_set_has(files, found.st_dev, found.st_ino);
 }
 
-/* Returns the parameter whose text is the path of one of the files, such as angles_file; n_params
- * if there is none. */
+/* Returns the index of the parameter whose text is the path of one of the files, such as
+   angles_file; n_params if there is none. */
 static size_t param_that_names(const struct param_set *set, const struct file_set *files)
 {
     for (size_t p = 0; p < set->n_params; p++) {
@@ -77,8 +77,8 @@ static size_t param_that_names(const struct param_set *set, const struct file_se
 }
 
 /* Writes what reads one of the files: "the chain itself", the name of a source, or that of a
- * parameter. Returns false where nothing does. `resumes`: the result that an earlier run left may
- * be replaced. */
+   parameter. Returns false if nothing does. `resumes`: the result of an earlier run may be
+   replaced. */
 static bool find_reader(const struct ts_plan *plan, const struct file_set *files, bool resumes,
                         char *name, size_t size)
 {
@@ -97,8 +97,7 @@ static bool find_reader(const struct ts_plan *plan, const struct file_set *files
     snprintf(name, size, "the result that --resume-from names");
     if (plan->reuse && !resumes && leads_to(plan->reuse->path, files))
         return true;
-    snprintf(name, size,
-             "the chain itself"); /* one that came from elsewhere has a name, but no file */
+    snprintf(name, size, "the chain itself"); /* a chain that is no file may still have a name */
     return leads_to(plan->chain->source_name, files);
 }
 
@@ -145,7 +144,7 @@ enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path,
                           diag);
 }
 
-/* Checks the first `length` bytes of the path, and behind them the ending. */
+/* Checks the path of the first `length` bytes of the path and the ending. */
 static enum ts_status check_ending(const struct ts_plan *plan, const struct written *written,
                                    size_t length, const char *ending, struct ts_diag *diag)
 {
@@ -238,8 +237,8 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 
 /* ---- during the run -------------------------------------------------------------------------- */
 
-/* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read
- * after the path is freed. */
+/* Sets `place` in run->state to a copy of the path (NULL: none), which a signal handler may read
+   after the path is freed. */
 static enum ts_status remember_temporary(struct run *run, _Atomic(const char *) *place,
                                          const char *path)
 {
@@ -256,8 +255,8 @@ static void forget_temporaries(struct run_state *state)
         atomic_store(&state->sink_temporaries[i], NULL);
 }
 
-/* Opens the HDF5 output, where the chain has one and this is rank 0, with an entry that says what
- * it is of. */
+/* Opens the HDF5 output, if the chain has one and this is rank 0, and writes the entry that
+   describes it. */
 static enum ts_status open_hdf5(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
@@ -279,7 +278,7 @@ static enum ts_status open_hdf5(struct run *run)
     return status == TS_OK ? ts_provenance_begin(plan, run->writer) : status;
 }
 
-/* Creates the datasets of the images whose axes are known in this pass, and not before. */
+/* Creates the datasets of images whose axes are first known in this pass. */
 static enum ts_status create_datasets(struct run *run, int pass)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -310,7 +309,7 @@ static enum ts_status create_datasets(struct run *run, int pass)
     return status;
 }
 
-/* Returns the temporary name of an output that is not published. NULL: a file that has none. */
+/* Returns the temporary name of an output that is not published; NULL if it has none. */
 static const char *sink_temporary(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
@@ -319,8 +318,8 @@ static const char *sink_temporary(const struct sink *sink)
                                 : NULL;
 }
 
-/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass
- * and not before. */
+/* Opens the outputs of other formats than HDF5, if the axes of their image are first known in this
+   pass. */
 static enum ts_status open_sinks(struct run *run, int pass)
 {
     const struct chain_output *output = &run->plan->chain->output;
@@ -376,7 +375,7 @@ enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run
     return status;
 }
 
-/* A single file needs no lock: it replaces another one, or does not. */
+/* A single file needs no lock, since it either replaces another one or not. */
 static void lock_folders(struct sink *const *sinks, int n, struct publish_lock *lock,
                          struct ts_diag *diag)
 {
@@ -403,7 +402,8 @@ enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
         status = ts_sink_finish(opened[i], run->diag);
     if (status == TS_OK) {
         lock_folders(opened, n, &lock, run->diag);
-        forget_temporaries(run->state); /* what is replaced gets these names, and must stay */
+        /* these names now belong to what was replaced, which must stay */
+        forget_temporaries(run->state);
         status = ts_sinks_publish(opened, n, run->diag);
     }
     ts_publish_unlock(&lock);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Levels are means over blocks (stages/geometry/view_blocks.h), of more views than a 16th if a
- * block would have less than 64 values: noise of a tenth of the largest value is then an 80th of
- * it. Rows whose two outermost values are the same in all views were extended, as `pad` does.
- * Transmissions are too bright if more than a 20th of the blocks is above 1.3: a beam that drifts
- * by 20 % gives less. Both ends are air if they see the same and are flat: what they see, instead
- * of 1, is then the beam of the views divided by that of the flats.
+ * block would have fewer than 64 values: noise of a tenth of the largest value then becomes an 80th
+ * of it. Rows whose two outermost values are equal in all views were extended, for example by
+ * `pad`. Transmissions are too bright if more than a 20th of the blocks is above 1.3, which a beam
+ * that drifts by 20 % does not reach. Both ends are air if they have equal and flat values: these,
+ * if not 1, are the beam of the views divided by that of the flats.
  */
 #include "pipeline/run/run_rows.h"
 
@@ -22,12 +22,12 @@
 enum { LEAST_VALUES = 64, WHOLE = ROWS_WHOLE };
 
 static const double bright = ROWS_BRIGHT_FROM, few_bright = 0.05;
-/* Air may have this transmission, or 1 / 1.13, in the mean of the views: less than by a beam that
- * drifts by 20 %. */
+/* The mean transmission of air may be up to this, or down to 1 / 1.13, which a beam that drifts by
+   20 % does not exceed. */
 static const double air_most = 1.13;
-/* Both ends are air if they, and the strips beside them, differ by less than these parts of what
- * they see and of what they lack of the most. An object that goes on beyond the detector has a
- * slope and turns. */
+/* Both ends are air if they, and the strips beside them, differ by less than these shares: of their
+   values, and of what they lack to the largest. An object that goes on beyond the detector has a
+   slope and changes with the angle. */
 static const double flat_of_level = 0.1, flat_of_rest = 0.05;
 /* What takes away less of the light is not looked for where air is expected. */
 static const double least_object = 0.1;
@@ -41,8 +41,8 @@ static double most_of(const struct view_blocks *blocks, int64_t first)
     return most;
 }
 
-/* Returns whether detector pixels a and b, at an end, are the same in all views. Sets *varies to
- * whether views differ. */
+/* Returns true if detector pixels a and b, at an end, are equal in all views. Sets *varies if views
+   differ. */
 static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b, bool *varies)
 {
     bool same = true;
@@ -54,22 +54,21 @@ static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b, 
     return same;
 }
 
-/* Returns whether an end was extended and is no air without noise, which is the same in all
- * views. */
+/* Returns true if an end was extended and is not noiseless air, which is equal in all views. */
 static bool shows_object(const struct view_blocks *blocks, int64_t a, int64_t b)
 {
     bool varies;
     return is_extended(blocks, a, b, &varies) && varies;
 }
 
-/* What a strip sees as a line integral, which light has to be made into. */
+/* Returns the level of a strip as a line integral, converting light if necessary. */
 static double level_of(const struct view_blocks *blocks, bool light, int64_t group, int64_t first)
 {
     const double mean = ts_view_block_mean(blocks, group, first);
     return light ? -log(fmax(mean, DBL_MIN)) : mean;
 }
 
-/* Returns the mean of what a strip sees in all groups of views. */
+/* Returns the mean level of a strip in all groups of views. */
 static double mean_level(const struct view_blocks *blocks, bool light, int64_t first)
 {
     double sum = 0;
@@ -246,7 +245,7 @@ static struct rows_found find_object_as_air(const struct view_blocks *blocks, bo
                                outer >= least_object && ts_view_end_is_cut_off(outer / most), 0};
 }
 
-/* Returns the transmission at both ends if they are air and it is wrong, else 0. */
+/* Returns the transmission at both ends if they are air and it is wrong; else 0. */
 static double light_of_air(const struct view_blocks *blocks)
 {
     if (!have_air(blocks, 0))
@@ -255,9 +254,9 @@ static double light_of_air(const struct view_blocks *blocks)
     return fabs(end) > log(air_most) ? exp(-end) : 0;
 }
 
-/* Finds the view before which air at both ends, seen by a 16th of the views, differs most from that
- * of as many views from there on, by more than noise. A beam that drifts changes by little there.
- * `air` is room for n_views numbers. */
+/* Finds the view at which the air at both ends changes most: between the mean of a 16th of the
+   views before it and that of as many from it on. The change must exceed noise; a beam that drifts
+   changes little in so few views. `air` is room for n_views numbers. */
 static struct rows_found find_step(const struct view_blocks *blocks, double *air)
 {
     enum { PARTS = 16, LEAST = 4, DEVIATIONS = 6 };
@@ -328,8 +327,8 @@ static bool is_constant(const float *row, int64_t n)
     return d == n;
 }
 
-/* Returns whether the views that differ from the one before do so by noise: at least nine of ten
- * detector pixels differ in at least half of them. */
+/* Returns true if views differ from the previous one by noise: at least nine of ten detector pixels
+   differ in at least half of the views. */
 static bool is_noisy(const float *values, int64_t n_views, int64_t n, int32_t *changes)
 {
     int64_t different = 0, noisy = 0;
@@ -347,9 +346,9 @@ static bool is_noisy(const float *values, int64_t n_views, int64_t n, int32_t *c
     return different >= LEAST_DIFFERENT && 10 * noisy >= 9 * n;
 }
 
-/* Finds views at another angle whose values are those of the view before, among views with noise.
- * Noiseless air stays the same, so that the views of a symmetric phantom are none. `changes` is
- * room for n numbers. */
+/* Finds views at different angles whose values equal those of the previous view, in scans with
+   noise. Noiseless air does not count, nor do the equal views of a symmetric phantom. `changes` is
+   room for n numbers. */
 static struct rows_found find_repeated(const struct ts_axis *views, const float *values, int64_t n,
                                        int32_t *changes)
 {
@@ -367,7 +366,7 @@ static struct rows_found find_repeated(const struct ts_axis *views, const float 
 
 /* ---- frames without the object --------------------------------------------------------------- */
 
-/* Returns the share of the light that the object takes away in a view, 0 where the row is air. */
+/* Returns the share of the light that the object takes away in a view; 0 if the row is air. */
 static double depth_of(const float *row, int64_t n)
 {
     const int64_t strip =
@@ -389,9 +388,9 @@ static int compare_depths(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Finds views whose least transmission is as good as the most, where half of the views show an
- * object that takes away a fifth at least, and so do the views beside. `depths` is room for 2 *
- * n_views numbers. */
+/* Finds views whose least transmission is nearly the largest, if in half of the views, and in the
+   views beside these, an object takes away at least a fifth. `depths` is room for 2 * n_views
+   numbers. */
 static struct rows_found find_blank(const float *transmission, int64_t n_views, int64_t n,
                                     double *depths)
 {
@@ -406,7 +405,7 @@ static struct rows_found find_blank(const float *transmission, int64_t n_views, 
     for (int64_t v = 0, end; usual > object && v < n_views; v = end) {
         for (end = v; end < n_views && depths[end] < usual / 4; end++)
             continue;
-        /* An object that is thin in some directions comes and goes by and by. */
+        /* An object that is thin in some directions disappears gradually. */
         if (end > v && (v == 0 || depths[v - 1] > usual / 2) &&
             (end == n_views || depths[end] > usual / 2))
             for (int64_t k = v; k < end; k++)
@@ -434,7 +433,7 @@ static bool is_first(const struct ts_plan *plan, int32_t node)
     return source < plan->n_sources;
 }
 
-/* Returns the bits of the kinds that the input of a node may have. */
+/* Returns the bits of the kinds of faults that the input of a node may have. */
 static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
 {
     const struct plan_node *node = &plan->nodes[i];
@@ -468,7 +467,7 @@ static int64_t air_width(const struct param_set *set)
                : 0;
 }
 
-/* What is looked at: a slice, its transmission, and room for the search of views. */
+/* What is examined: a slice, its transmission, and room for the search of views. */
 struct look {
     const struct ts_axis *views, *detectors;
     float *values, *light;
@@ -528,7 +527,7 @@ static enum ts_status find_doubts(const struct look *look, struct rows_found *fo
     return TS_OK;
 }
 
-/* Loads the slice, and makes transmissions of line integrals. */
+/* Loads the slice, and converts line integrals to transmissions. */
 static void load(const struct look *look, const void *stored, enum ts_dtype dtype, size_t count,
                  enum ts_quantity quantity)
 {
@@ -600,8 +599,8 @@ static bool is_behind(const struct ts_plan *plan, int32_t node, enum stage_trait
     return false;
 }
 
-/* Returns the source whose views are those of a node's input, if it can leave some out; else NULL.
- * Numbers of views of a source that does so already are others than those of its parameter. */
+/* Returns the source of the views of a node's input, if it can leave some out; else NULL. A source
+   that leaves some out already has other numbers of views than its parameter. */
 static const struct plan_node *find_droppable(const struct ts_plan *plan, int32_t node)
 {
     const int64_t n_views = plan->nodes[node].context.in.axes[1].n;

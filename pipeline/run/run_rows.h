@@ -16,8 +16,8 @@
 
 #include "pipeline/run/run.h"
 
-/* Looks at the slices that a node is computed from, if they have the middle one and its stage has
- * that trait. */
+/* Examines the slices from which a node is computed, if the middle one is among them and the node's
+   stage has that trait. */
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input);
 /* Warns of what was found in all volumes, on all ranks. */
 enum ts_status ts_run_warn_of_rows(struct run *run);

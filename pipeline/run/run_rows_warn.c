@@ -66,7 +66,7 @@ static void warn_of_inverted(struct ts_diag *diag, struct diag_site *site,
                                "that is reconstructed has the other sign as well");
 }
 
-/* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
+/* For transmissions, `air` corrects the fault; line integrals have to be computed again. */
 static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
                           const struct rows_found *found, enum ts_quantity quantity, bool has_air)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the parameters of a chain that are in the pixels of it, such as the box of a region
- * (stages/engine/stage.h: struct stage_search). The stages before, with one that searches at their
- * end, are a chain of their own, which is planned and run for its tables; what they say is written
- * into the chain as if it had been given there. So a plan knows every size before it is carried
- * out, and the recorded chain needs no search. Stages are searched for in list order, because a box
- * that was found changes what those after it see.
- *
- * So the stages before a search run twice, and their input is read twice. Their image is not kept
- * from the first time, because the box may let the plan cut the volume otherwise, and it may not
- * fit into memory.
+ * Finds the parameters of a chain that depend on pixels, such as the box of a region
+ * (stages/engine/stage.h: struct stage_search). The stages before it, and at their end one that
+ * searches, form a separate chain, which is planned and run for its tables; the values found are
+ * written into the chain as if they had been given there. So a plan knows every size before it
+ * runs, and the recorded chain needs no search. Stages are searched in list order, because a box
+ * that was found changes the images after it. So the stages before a search run twice, and their
+ * input is read twice. Their image is not kept from the first time, because the box may let the
+ * plan cut the volume differently, and it may not fit into memory.
  */
 #include "pipeline/run/run_search.h"
 
@@ -20,14 +18,14 @@
 
 struct search {
     const char *stage;                /* that searches */
-    const struct ts_options *options; /* of the run that follows */
+    const struct ts_options *options; /* options of the run that follows */
     const struct stage_search *search;
     struct param_set *set; /* of the stage whose parameters are searched */
     const struct search_prepare *prepare;
     double *memory;
 };
 
-/* Gives the stage that searches the values of the parameters of the same names. */
+/* Copies values to the parameters of the same names in the stage that searches. */
 static void take_params(struct param_set *to, const struct param_set *from)
 {
     for (size_t i = 0; i < to->n_params; i++) {
@@ -41,8 +39,8 @@ static void take_params(struct param_set *to, const struct param_set *from)
     }
 }
 
-/* Makes the chain of the stages before stage `index` and of the one that searches, which bears its
- * name in messages. */
+/* Makes the chain of the stages before stage `index` and of the one that searches, which has its
+   name in messages. */
 static bool make_part(const struct ts_chain *chain, int32_t index, struct ts_chain *part)
 {
     const struct chain_stage *of = &chain->stages[index];
@@ -69,7 +67,7 @@ static bool make_part(const struct ts_chain *chain, int32_t index, struct ts_cha
     part->n_stages = index + 1;
     part->output = (struct chain_output){.path = NULL};
     part->part = true;
-    part->sweep.n = 0; /* it stands behind */
+    part->sweep.n = 0; /* it is behind */
     return true;
 }
 
@@ -80,8 +78,7 @@ static enum ts_status take_tables(void *user, const struct stage_context *contex
     return search->search->found(search->set, context, tables, n, search->memory);
 }
 
-/* Passes on how far the search is. That it starts and ends are no events of the run that
- * follows. */
+/* Passes on how far the search is. Its start and end are not events of the run that follows. */
 static void on_event(void *user, const struct ts_event *event)
 {
     const struct search *search = user;
@@ -117,8 +114,7 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
     return status;
 }
 
-/* The run gives the warnings of the search again, so that the search reports them only where it
- * fails. */
+/* The run repeats the warnings of the search, so the search reports them only if it fails. */
 static enum ts_status search_stage(struct ts_chain *chain, int32_t index,
                                    const struct ts_options *options,
                                    const struct search_prepare *prepare, struct ts_diag *diag)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is ts_chain_search() for callers that have a say in the plans of the stages before a search.
+ * ts_chain_search() for callers that also prepare the plans of the stages before a search.
  */
 #ifndef PIPELINE_RUN_RUN_SEARCH_H
 #define PIPELINE_RUN_RUN_SEARCH_H
 
 #include "pipeline/plan/plan.h"
 
-/* Is called with each such plan before it is carried out; what it returns ends the search where it
- * is not TS_OK. */
+/* Called with each such plan before it runs. The search ends if it does not return TS_OK. */
 struct search_prepare {
     enum ts_status (*call)(const void *user, struct ts_plan *plan, struct ts_diag *diag);
     const void *user;

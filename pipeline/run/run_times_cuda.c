@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time of a stage on a CUDA device is what passes in the queue between two events around each
- * of its calls, since the calls themselves only enqueue work. The pairs of events go round: the
- * oldest call is waited for where all pairs are in use, and the queue then holds so many later
- * calls that the device does not idle. Built only with CUDA.
+ * The time of a stage on a CUDA device is measured in the queue, between two events around each of
+ * its calls, since the calls themselves only enqueue work. The pairs of events are used in turn: if
+ * all are in use, the oldest call is waited for; the queue then holds so many later calls that the
+ * device does not idle. Built only with CUDA.
  */
 #include "pipeline/run/run_cuda.h"
 
@@ -24,8 +24,8 @@ enum ts_status ts_run_cuda_begin_profile(struct run *run)
     return status;
 }
 
-/* Returns how long a queue took from one event to another, for which this waits, and adds it to the
- * profile. */
+/* Returns how long a queue took from one event to another, after waiting for that, and adds it to
+   the profile. */
 static enum ts_status measure(struct run *run, struct trace_stretch stretch,
                               struct cuda_event *from, struct cuda_event *to, double *seconds)
 {

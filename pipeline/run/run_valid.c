@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invalid pixels in a run: a source has the bits of what it has read, the walk carries them along,
- * and the bits of outputs are kept until the run ends. Only then is it known whether any pixel is
- * invalid, and where none is the file has no mask. What the inputs lost by rounding is known then
- * too.
+ * Invalid pixels in a run: a source has the bits of what it has read, the walk passes them on, and
+ * the bits of outputs are kept until the run ends. Only then is it known if any pixel is invalid;
+ * if none is, the file has no mask. What the inputs lost by rounding is known then too.
  */
 #include <stdlib.h>
 
@@ -45,11 +44,11 @@ static enum ts_status write_mask(struct run *run, int32_t node, const struct ts_
     return status;
 }
 
-/* Fetches the bits of an output, and where a pixel is invalid gives them to all that hold it. The
- * sinks keep them. */
+/* Fetches the bits of an output and, if a pixel is invalid, gives them to all that hold it. The
+   sinks keep them. */
 static enum ts_status give_mask(struct run *run, int32_t node)
 {
-    struct ts_image image = run->plan->nodes[node].out; /* of all volumes, one behind the other */
+    struct ts_image image = run->plan->nodes[node].out; /* of all volumes, one after the other */
     const size_t bytes = ts_plan_saved_bytes(run->plan, node);
     if (bytes == 0)
         return TS_OK;
@@ -73,7 +72,7 @@ static enum ts_status give_mask(struct run *run, int32_t node)
     return status;
 }
 
-/* The counts of the sources are those of the slices that were read. */
+/* Warns from the counts of the sources, which are those of the slices that were read. */
 static void warn_of(struct run *run, int32_t node)
 {
     const struct source *source = run->plan->nodes[node].source;
@@ -132,7 +131,8 @@ static void warn_of_rounding(struct run *run, int32_t node)
                     rounding.most);
 }
 
-/* Warns of a mask that was read whole and has no label, as where its region lies elsewhere. */
+/* Warns of a mask that was read whole and has no label, for example because its region is
+   elsewhere. */
 static void warn_of_empty(struct run *run, int32_t node)
 {
     const struct plan_node *mask = &run->plan->nodes[node];

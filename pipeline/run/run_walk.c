@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the
- * slices that ts_plan_step() lists, in list order, and then hand it to reductions, tables and the
- * file. While a slab is computed the sources' workers decode the next one and the writer's threads
- * compress the last one. What several ranks or devices do besides is in pipeline/fleet.
+ * slices that ts_plan_step() lists, in list order, and then hand them to reductions, tables and the
+ * file. While a slab is computed, the sources' workers decode the next one and the writer's threads
+ * compress the last one. What several ranks or devices do in addition is in pipeline/fleet.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -20,10 +20,10 @@
 
 /* ---- volumes --------------------------------------------------------------------------------- */
 
-/* A run of several volumes carries its passes out for one after the other. The output's images grow
- * from volume to volume; the tables of each are copied here when it ends, since a driver forgets
- * them when it is made ready for the next one. In the output a table then has the axis of the
- * volumes before its own. */
+/* A run of several volumes carries out its passes for one after the other. The output's images grow
+   from volume to volume. The tables of each volume are copied here when it ends, since a driver is
+   reset for the next one; in the output, a table then has the axis of the volumes before its
+   own. */
 
 /* Allocates a node's tables of all volumes. */
 static enum ts_status create_tables(struct run *run, int32_t i, const struct stage_table *tables,
@@ -72,7 +72,7 @@ int ts_run_tables(const struct run *run, int32_t i, const struct stage_table **t
     return reduced ? ts_stage_reduced_tables(reduced, tables) : 0;
 }
 
-/* Makes the device at hand ready for the next volume. What was reduced of all volumes stays. */
+/* Resets the current device for the next volume, except what was reduced of all volumes. */
 static enum ts_status restart(struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -90,14 +90,14 @@ static enum ts_status restart(struct run *run)
     return status;
 }
 
-/* Makes everything ready for this volume. */
+/* Prepares everything for this volume. */
 static enum ts_status restart_volume(struct run *run, int64_t volume)
 {
     run->next_volume = volume;
     return ts_run_on_devices(run, restart);
 }
 
-/* Keeps the tables of the volume that has ended, and makes everything ready for the next one. */
+/* Keeps the tables of the volume that has ended, and prepares everything for the next one. */
 static enum ts_status next_volume(struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -138,7 +138,8 @@ static enum ts_status read_slices(struct run *run, int32_t i, struct ts_image *t
 
 /* ---- one slab -------------------------------------------------------------------------------- */
 
-/* Places a span to compute in the node's buffer, or in its image where the node is kept whole. */
+/* Returns the place of a span that is to be computed: in the node's buffer, or in its whole image
+   if the node is kept. */
 static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *offset)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
@@ -164,8 +165,8 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     return whole;
 }
 
-/* Returns a view of slices [z, z + n) of a node's image, as this node describes it. One part holds
- * them all. */
+/* Returns a view of slices [z, z + n) of a node's image, described as this node describes it. One
+   part must hold them all. */
 static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, int64_t n)
 {
     const struct run_node *node = &run->nodes[run->plan->nodes[index].image_node];
@@ -248,8 +249,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     return end_call(run, &call, target, status);
 }
 
-/* Computes the slices of a node that are to do. Where the slab is in the checkpoint those of a
- * stage only get their place, to which ts_run_load_slab brings them. */
+/* Computes the slices of a node that the step lists. If the checkpoint has the slab, a stage's
+   slices only get their places, to which ts_run_load_slab loads them. */
 static enum ts_status compute_node(struct run *run, int32_t i)
 {
     const bool loaded = ts_run_has_slab(run) && !ts_plan_reader(&run->plan->nodes[i]);
@@ -265,9 +266,9 @@ static enum ts_status compute_node(struct run *run, int32_t i)
     return TS_OK;
 }
 
-/* Returns true where this input is reduced in the pass at hand. While a pass is surveyed only
- * reductions of a whole series run; all others run when the volumes are mapped. A reference of one
- * volume is reduced with volume 0 only. */
+/* Returns true if this input is reduced in the current pass. During a survey only reductions of a
+   whole series run; all others run when the volumes are mapped. A reference of one volume is
+   reduced only with volume 0. */
 static bool reduces_now(const struct run *run, int32_t i, int input)
 {
     const struct plan_node *node = &run->plan->nodes[i];
@@ -279,8 +280,8 @@ static bool reduces_now(const struct run *run, int32_t i, int input)
     return run->survey != run->pass;
 }
 
-/* Returns true where this input is reduced in this pass, and has the domain's slices. Narrows [*z,
- * *past) to those that the reduction looks at; *z == *past: it looks at none of these. */
+/* Returns true if this input is reduced in this pass and has the slices of the domain. Narrows [*z,
+ *past) to those that the reduction uses; *z == *past: none. */
 static bool reduces(const struct run *run, int32_t i, int input, int32_t domain, int64_t *z,
                     int64_t *past)
 {
@@ -319,7 +320,7 @@ static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int
     return status;
 }
 
-/* Reduces the slab slice by slice for the tables of stages whose map does not. */
+/* Reduces the slab slice by slice for the tables of stages whose map does not make them. */
 static enum ts_status tabulate(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     struct ts_image slices[STAGE_INPUTS];
@@ -350,7 +351,7 @@ static enum ts_status reduce_slab(struct run *run, int32_t domain, int64_t z, in
 
 static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n);
 
-/* Ends a round of a node's reductions on the device at hand. */
+/* Ends a round of a node's reductions on the current device. */
 static enum ts_status finish_here(struct run *run, int32_t i)
 {
     enum ts_status status = TS_OK;
@@ -360,11 +361,11 @@ static enum ts_status finish_here(struct run *run, int32_t i)
     return status == TS_OK ? ts_driver_finish(run->nodes[i].driver) : status;
 }
 
-/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end
- * of a pass, and those that check on a device once the host learns of it. This pass ends early, so
- * they are asked now whether they know the cause in the slices seen so far, the slab's n from z on
- * included. If one does, its status is the run's, and the records of the failed stage, from record
- * `from` on, are removed. */
+/* Looks for the cause of a stage's failure. Earlier stages that only check values, such as
+   minus_log, report at the end of a pass, or, on a device, once the host learns of it. This pass
+   ends early, so they are asked now if they know the cause in the slices seen so far, up to the
+   slab's n slices from z. If one does, its status becomes the run's, and the records of the failed
+   stage, from record `from` on, are removed. */
 static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
                                  enum ts_status status)
 {
@@ -400,7 +401,7 @@ static enum ts_status refuse(struct run *run, int32_t i)
     return status == TS_OK && z >= 0 ? ts_driver_refuse(driver) : status;
 }
 
-/* Returns true where the host knows that it has refused one. */
+/* Returns true if the host knows that the reduction has refused a slice. */
 static bool has_refused(const struct run *run, int32_t i)
 {
     int64_t z = -1;
@@ -410,7 +411,7 @@ static bool has_refused(const struct run *run, int32_t i)
     return z >= 0;
 }
 
-/* Reports a slice that a stage has refused, or the cause before it. Waits for the device. */
+/* Reports a slice that a stage has refused, or the earlier cause. Waits for the device. */
 static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n)
 {
     const size_t n_records = ts_diag_count(run->diag);
@@ -418,7 +419,7 @@ static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t
     return status == TS_OK ? TS_OK : find_cause(run, i, z, n, n_records, status);
 }
 
-/* Reports what stages have refused in the slabs before. */
+/* Reports what stages have refused in earlier slabs. */
 static enum ts_status check_refused(struct run *run, bool wait)
 {
     enum ts_status status = TS_OK;
@@ -509,7 +510,7 @@ int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
     return z + (place > 0 ? place * node->out.axes[0].n : 0);
 }
 
-/* Hands slices, which are in host memory, to the caller of the library. */
+/* Hands slices in host memory to the library's caller. */
 static enum ts_status hand_to_taker(const struct run *run, const struct run_taker *taker,
                                     const struct ts_image *slices)
 {
@@ -573,7 +574,7 @@ enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int6
     return status;
 }
 
-/* Hands the slab at hand to the outputs. */
+/* Hands the current slab to the outputs. */
 static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const enum ts_status status = ts_run_write_own(run, domain, z, n);
@@ -582,7 +583,7 @@ static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Every rank computes a slab, from slice `round` on; the last round has none for some of them. */
+/* Lets every rank compute a slab, from slice `round` on; in the last round some ranks have none. */
 static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
 {
     int64_t z;
@@ -606,8 +607,8 @@ static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Plans the first slab of a domain, which the walk does once: the slices to be kept count as done
- * from then on. */
+/* Plans the first slab of a domain; must be called only once, since slices that are kept count as
+   done afterwards. */
 static void plan_first(struct run *run, int32_t domain)
 {
     const struct ts_plan *plan = run->plan;
@@ -661,8 +662,8 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
     return status == TS_OK ? back : status;
 }
 
-/* Returns true where the reductions of this input end with the pass at hand: those of a series with
- * the last volume. */
+/* Returns true if the reductions of this input end with the current pass; those of a series end
+   with the last volume. */
 static bool ends_now(const struct run *run, int32_t i, int input)
 {
     const struct plan_node *node = &run->plan->nodes[i];
@@ -701,7 +702,8 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     for (int32_t domain = 0; status == TS_OK && domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             status = run_domain(run, domain, on_slab);
-    /* The writer gets the last slabs now: what comes next waits until all of them are computed. */
+    /* The writer gets the last slabs now, since the following waits until all of them are
+       computed. */
     if (status == TS_OK && plan->n_ranks == 1 && run->back_end->leave)
         status = run->back_end->leave(run, run->slab_number);
     if (status == TS_OK)
@@ -712,7 +714,7 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     return status == TS_OK && run->survey < 0 ? ts_run_find_axes(run) : status;
 }
 
-/* Returns true where a reduction of a series has a round in this pass. */
+/* Returns true if a reduction of a series has a round in this pass. */
 static bool has_series(const struct ts_plan *plan, int pass)
 {
     bool has = false;
@@ -722,7 +724,7 @@ static bool has_series(const struct ts_plan *plan, int pass)
     return has;
 }
 
-/* Returns true where a pass was there only for reductions of a series, which are done. */
+/* Returns true if a pass was needed only for reductions of a series, which are done. */
 static bool is_surveyed(const struct ts_plan *plan, int pass)
 {
     bool other = !has_series(plan, pass);
@@ -785,7 +787,7 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
         if (status == TS_OK)
             status = ts_run_on_devices(run, ts_run_note_not_finite);
         if (status == TS_OK && run->back_end->begin_call && atomic_exchange(&run->iterating, 0) > 0)
-            on_slab(run); /* what it left out while slabs were only enqueued */
+            on_slab(run); /* for what it skipped while slabs were only enqueued */
         if (run->fleet)
             status = run->fleet->unite_tables(run, status);
         if (status == TS_OK && run->plan->n_volumes > 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Brings outputs from a CUDA device to the writer, as encoded chunks or as values, through pinned
- * pieces that go round. A slab's downloads begin when it is computed; how long its encoded chunks
- * are is known only then. Built only with CUDA.
+ * Sends outputs from a CUDA device to the writer, as encoded chunks or as values, through pinned
+ * pieces that are used in turn. A slab's downloads begin when it is computed, since only then the
+ * lengths of its encoded chunks are known. Built only with CUDA.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static const struct encoded_chunk *chunk_of(const struct run *run, const struct 
     return &encoder->chunks[ts_run_cuda_place(run, slab_number)][i];
 }
 
-/* Takes as many encoded chunks of the download as lie side by side and fit a piece. Returns their
- * first byte on the device. */
+/* Takes as many consecutive encoded chunks of the download as fit a piece. Returns their first byte
+   on the device. */
 static const void *take_chunks(const struct run *run, struct download *download,
                                struct arrival *arrival, size_t *bytes)
 {
@@ -107,7 +107,7 @@ static enum ts_status start_piece(struct run *run)
     return status;
 }
 
-/* Returns true where the oldest download can begin; waits for slabs up to this one. */
+/* Returns true if the oldest download can begin; waits for slabs up to this one. */
 static bool can_start(struct run *run, int64_t slab_number, enum ts_status *status)
 {
     const struct device *device = run->back;
@@ -174,8 +174,8 @@ static int start_downloads(struct run *run, int64_t slab_number, enum ts_status 
     return next;
 }
 
-/* Hands the oldest piece of a device to the writer. Returns false where it is not there yet, and
- * need not be waited for. */
+/* Hands the oldest piece of a device to the writer. Returns false if it has not arrived and need
+   not be waited for. */
 static bool hand_over(struct run *run, int64_t slab_number, enum ts_status *status)
 {
     struct device *device = run->back;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Libraries are asked for the version that is loaded, since a package update may have replaced the
- * one compiled against.
+ * Libraries are asked for the loaded version, since a package update may have replaced the one that
+ * was compiled against.
  */
 #include "pipeline/run/versions.h"
 

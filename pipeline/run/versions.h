@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This lists the libraries with which the program was built and runs.
+ * Lists the libraries with which the program was built and runs.
  */
 #ifndef PIPELINE_RUN_VERSIONS_H
 #define PIPELINE_RUN_VERSIONS_H
@@ -12,10 +12,9 @@ struct version {
     char text[96];
 };
 
-/* Writes the name of a version that NeXus allows for a dataset: "isa_l" for ISA-L. */
+/* Writes the name of a version in a form that NeXus allows for a dataset: "isa_l" for ISA-L. */
 void ts_version_field(const struct version *version, char name[64]);
-/* Writes the versions of the compiler, and of each library as it is loaded now. Returns how many
- * there are. */
+/* Writes the versions of the compiler and of each loaded library. Returns how many there are. */
 int ts_versions(struct version versions[VERSIONS_MAX]);
 
 #endif

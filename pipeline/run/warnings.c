@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sentences of warnings are made for the terminal of the user, and some name files, whose names may
- * be those of patients. So a sentence is kept only where its origin knows no file: a stage of the
- * chain, or one of the codes below. The texts are sorted, because sources warn in the order in
- * which they are opened, and a search opens them twice.
+ * Sentences of warnings are made for the user's terminal, and some name files, whose names may be
+ * those of patients. So a sentence is kept only if its origin knows no file: a stage of the chain,
+ * or one of the codes below. The texts are sorted, because sources warn in the order in which they
+ * are opened, and a search opens them twice.
  */
 #include "pipeline/run/warnings.h"
 
@@ -12,9 +12,10 @@
 
 #include "stages/engine/stage.h"
 
-/* These depend on the machine, and say nothing about the values. */
+/* These depend on the machine, and do not concern the values. */
 static const char *const of_machine[] = {"output-space", "output-folder-sync"};
-/* The sentences of these sources hold numbers alone, or texts that inputs/NAME records as well. */
+/* The sentences of these sources contain only numbers, or texts that inputs/NAME records as
+   well. */
 static const char *const without_names[] = {"dicom-series",     "angle-turns",    "page-missing",
                                             "grid-unknown",     "contours-open",  "axis-elsewhere",
                                             "padding-excluded", "values-rounded", "mask-nowhere"};
@@ -37,7 +38,7 @@ static bool is_of_stage(const struct ts_plan *plan, const char *stage)
     return found;
 }
 
-/* Returns the text of a warning, or NULL where memory is out. */
+/* Returns the text of a warning; NULL if memory is out. */
 static const char *text_of(const struct ts_plan *plan, const struct ts_diag_record *record,
                            struct arena *arena)
 {
@@ -50,8 +51,7 @@ static const char *text_of(const struct ts_plan *plan, const struct ts_diag_reco
                            record->stage ? record->stage : "", record->stage ? ": " : "", sentence);
 }
 
-/* Puts a text in its place among n sorted ones, unless it is there. Returns how many there are
- * then. */
+/* Inserts a text among n sorted ones, unless it is there. Returns how many there are then. */
 static size_t insert(const char **texts, size_t n, const char *text)
 {
     size_t at = n;

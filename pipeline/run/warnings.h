@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This keeps the warnings of a run in its output, so that whoever reads a result a year later sees
- * what the user saw.
+ * Keeps the warnings of a run in its output, so that whoever reads a result a year later sees what
+ * the user saw.
  */
 #ifndef PIPELINE_RUN_WARNINGS_H
 #define PIPELINE_RUN_WARNINGS_H
@@ -10,10 +10,10 @@
 #include "io/scan/result_warnings.h"
 #include "pipeline/plan/plan.h"
 
-/* Writes the warnings of the diag to the list of io/scan/result_warnings.h in the order of their
- * bytes, each once. The sentence of a warning that may name files is left out, and so are warnings
- * about the machine, such as too little space. TS_RUN_FAILED where memory is out or the file cannot
- * be written. */
+/* Writes the warnings of the diag to the list of io/scan/result_warnings.h, sorted by bytes and
+   each once. Omits the sentence of a warning that may name files, and warnings about the machine,
+   such as too little space. Returns TS_RUN_FAILED if memory is out or the file cannot be
+   written. */
 enum ts_status ts_warnings_write(const struct ts_plan *plan, struct hdf5_writer *writer,
                                  struct ts_diag *diag);
 
