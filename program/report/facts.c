@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts are those that `diff` compares (program/record/made.h). Labels are counted as the plan
- * counts them.
+ * The facts are those that `diff` compares (program/record/made.h). Labels are counted as in the
+ * plan.
  */
 #include "program/report/facts.h"
 
@@ -29,7 +29,7 @@ const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, co
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
 
-/* Returns false where memory is out. */
+/* Returns false if memory is out. */
 static bool name_values(struct report_facts *facts, const struct ts_chain *chain)
 {
     const struct chain_sweep *sweep = &chain->sweep;
@@ -50,7 +50,7 @@ static bool name_values(struct report_facts *facts, const struct ts_chain *chain
     return complete;
 }
 
-/* Reads the sweep of the chain. A text that is no chain, which another program wrote, has none. */
+/* Reads the sweep of the chain. A text of another program that is no chain has none. */
 static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *diag)
 {
     struct ts_chain *chain = NULL;
@@ -68,8 +68,8 @@ static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *dia
 
 /* ---- stages and inputs ----------------------------------------------------------------------- */
 
-/* Labels stage i: by the number of its kind, or by its value of the sweep, where it stands behind
- * its beginning. */
+/* Labels stage i: by its number among those of its kind, or by its value of the sweep, if it is in
+   the sweep. */
 static const char *label_of(const struct report_facts *facts, size_t i)
 {
     const struct report_stage *stage = &facts->stages[i];
@@ -86,8 +86,8 @@ static const char *label_of(const struct report_facts *facts, size_t i)
                        : ts_arena_printf(facts->arena, "%s#%d", stage->of->stage, before + 1);
 }
 
-/* Finds the value of each stage: those behind the beginning of a sweep stand once for each value,
- * one after the other. */
+/* Finds the value of each stage: the stages of a sweep occur once for each value, one after the
+   other. */
 static void place_stages(struct report_facts *facts)
 {
     struct report_sweep *sweep = &facts->sweep;
@@ -132,9 +132,9 @@ static bool name_inputs(struct report_facts *facts)
 
 /* ---- the chain and the warnings -------------------------------------------------------------- */
 
-/* Lists what a warning says. The sentence of one about files is not kept, as it may name them, and
- * what the inputs record of them stands for it: "files-passed-over" is the fact files_passed_over.
- * Returns false where memory is out. */
+/* Lists what a warning says. The sentence of a warning about files is not kept, as it may name
+   them; the record of the inputs replaces it: for "files-passed-over", the fact files_passed_over.
+   Returns false if memory is out. */
 static bool add_warning(struct report_facts *facts, const char *warning)
 {
     const int code = (int)strcspn(warning, ":");
@@ -175,7 +175,7 @@ static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *dia
 
 /* ---- the profile ----------------------------------------------------------------------------- */
 
-/* Reads a profile, and refuses that of a run that wrote another result. */
+/* Reads a profile, and refuses one of a run that wrote a different result. */
 static enum ts_status read_profile(struct report_facts *facts, const char *path,
                                    struct ts_diag *diag)
 {

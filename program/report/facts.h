@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the facts that a report states: what the result says about how it was made, and what a
- * profile of its run says about time and memory. All texts come from files and may hold anything.
- * Below them are the functions that write the long parts of the record.
+ * The facts that a report states: what the result says about how it was made, and what a profile of
+ * its run says about time and memory. All texts come from files and may contain anything. Below are
+ * the functions that write the long parts of the record.
  */
 #ifndef PROGRAM_REPORT_FACTS_H
 #define PROGRAM_REPORT_FACTS_H
@@ -13,13 +13,13 @@
 #include "program/record/made.h"
 #include "program/report/report.h"
 
-/* This is a stage of the chain. */
+/* A stage of the chain. */
 struct report_stage {
     const struct made_stage *of;
-    const char
-        *label; /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
-    int64_t value; /* index of the value of a sweep for which it stands; -1: it stands before the
-                      sweep */
+    const char *label; /* such as "box#2" for the second one, or "box[radius=2]", as in messages and
+                          `input` */
+    /* index of the value of a sweep to which it belongs; -1: it is before the sweep */
+    int64_t value;
 };
 
 /* These are the values of a sweep. */
@@ -48,7 +48,8 @@ struct report_facts {
     struct profile_memory memory;
 };
 
-/* Verifies the file and reads everything but images. The caller closes `facts` in every case. */
+/* Verifies the file and reads everything except images. The caller must close `facts`, even after a
+   failure. */
 enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts,
                                struct ts_diag *diag);
 void ts_report_facts_close(struct report_facts *facts);
@@ -59,8 +60,8 @@ const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, co
 /* The parts of the record. Failed writes set the stream's error indicator. */
 
 /* Write members of the record: "images" and "geometry" with the images, each of which is read once;
- * "residuals" and "tables" of the stages; "run" with time and memory from the profile. TS_BAD_INPUT
- * where something cannot be read, TS_RUN_FAILED where memory is out. */
+   "residuals" and "tables" of the stages; "run" with time and memory from the profile. Return
+   TS_BAD_INPUT if something cannot be read, TS_RUN_FAILED if memory is out. */
 enum ts_status ts_report_images(const struct report_facts *facts, struct json *json,
                                 struct ts_diag *diag);
 enum ts_status ts_report_tables(const struct report_facts *facts, struct json *json,
@@ -68,8 +69,8 @@ enum ts_status ts_report_tables(const struct report_facts *facts, struct json *j
 enum ts_status ts_report_run(const struct report_facts *facts, struct json *json,
                              struct ts_diag *diag);
 
-/* The program holds page.css and page.js as texts, so that a report needs no other file.
- * cmake/embed.cmake makes the file that defines them. */
+/* The program contains page.css and page.js as texts, so that a report needs no other file.
+   cmake/embed.cmake makes the file that defines them. */
 extern const char ts_report_css[], ts_report_js[];
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes the images of a result with their planes and counts, and the drawing of the last sinogram.
- * An image is opened as a run opens the result of another one, so that axes, units, geometry and
+ * An image is opened as a run opens one of another result, so that axes, units, geometry and
  * invalid pixels are those that a chain would see. Of a series of volumes the middle one is shown,
- * of a sweep each value, and all are counted.
+ * of a sweep each value; all are counted.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 #include "stages/engine/stage.h"
 
 enum { AXES = 3, PLANES = 64, IMAGES = 16, FEWEST_SLICES = 8 };
-enum { INVALID = 65535 }; /* stands where nothing was measured */
+enum { INVALID = 65535 }; /* value of a pixel without a measurement */
 
-/* The values of a plane have 16 bits. Browsers decode a PNG of 16 bits to 8, so they come as two
- * pictures of 8 bits, one above the other in one PNG: high bytes hardly change from pixel to pixel
- * and deflate well. */
+/* The values of a plane have 16 bits. Browsers reduce a PNG of 16 bits to 8, so the two bytes are
+   two pictures, one above the other in one PNG: high bytes hardly change from pixel to pixel and
+   deflate well. */
 struct plane_png {
     int64_t width, height;
     int64_t by[2]; /* rows and columns of values whose mean is one pixel; 1: the value itself */
@@ -34,20 +34,21 @@ struct plane_png {
 
 struct report_image {
     const char *name;                 /* of the image in the file */
-    const struct report_stage *stage; /* whose image it is; NULL: the input's */
+    const struct report_stage *stage; /* the stage that made it; NULL: it is an input's */
     struct source *source;            /* describes the image */
     struct picture_plane planes[PLANES];
     struct plane_png pngs[PLANES];
-    int n_planes; /* one if the image has so few slices that planes across them would be lines */
+    /* one if the image has so few slices that planes perpendicular to them would be lines */
+    int n_planes;
     struct value_bins bins;
-    struct gray_window window; /* that is shown at first, and the range of the planes */
+    struct gray_window window; /* the window that is shown first, and the range of the planes */
     double
         step; /* value = window.least + step * number; integers of up to 65,534 steps are exact */
 };
 
 struct report_images {
     struct report_image *at; /* in the order of the chain */
-    size_t n, left_out;      /* left_out: beyond the first IMAGES */
+    size_t n, left_out;      /* left_out: number of images beyond the first IMAGES */
 };
 
 /* ---- which images ---------------------------------------------------------------------------- */
@@ -66,8 +67,8 @@ static void add_image(struct report_images *images, const char *name,
         images->left_out++;
 }
 
-/* Stages that keep their image give it their name; the last image of a chain is `data` where it has
- * no other. Those of the first value of a sweep stand for all. */
+/* Stages that keep their image name it; the last image of a chain is `data` if it has no other
+   name. The stages of the first value of a sweep are listed for all. */
 static enum ts_status list_images(const struct report_facts *facts, struct report_images *images,
                                   struct ts_diag *diag)
 {
@@ -134,7 +135,7 @@ static enum ts_status read_image(const struct report_facts *facts, struct report
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* Returns the mean of the measured values in a block, NAN where there is none. */
+/* Returns the mean of the measured values in a block; NAN if there are none. */
 static double mean_of(const struct picture_plane *plane, const struct plane_png *png, int64_t row,
                       int64_t column)
 {
@@ -178,8 +179,8 @@ static enum ts_status make_png(struct report_image *image, int i, int64_t side,
     return status;
 }
 
-/* Makes the pictures of all planes, as large as fits: they take at most so many bytes, with which
- * the page stays below 5 MB. */
+/* Makes the pictures of all planes, as large as possible: so that they take at most so many bytes,
+   with which the page stays below 5 MB. */
 static enum ts_status fit_pngs(struct report_images *images, struct ts_diag *diag)
 {
     static const int64_t sides[] = {768, 512, 384, 256, 192, 128, 96, 64};
@@ -215,9 +216,9 @@ static void write_axes(const struct ts_axis *axes, struct json *json)
 }
 
 /* Equalization maps each value to the share of the values up to it, so the page draws this curve
- * into the histogram of the image that a stage equalizes. It has none if the histogram has other
- * values than the stage counted: those of several slices or volumes, each of which has its own
- * curve, those outside of a mask, or if the stage follows the histogram of another image. */
+   into the histogram of the image that a stage equalizes. It has none if the stage counted other
+   values than the histogram: those of single slices or volumes, each with its own curve, those
+   inside a mask, or those of another image that it follows. */
 
 /* Returns the stage with this label, or NULL for that of an input. */
 static const struct report_stage *find_stage(const struct report_facts *facts, const char *label)
@@ -245,8 +246,8 @@ static bool equalizes_whole(const struct report_facts *facts, const struct repor
            names_none(facts, stage, "reference") && names_none(facts, stage, "mask");
 }
 
-/* Returns true if a stage equalizes this image, directly or after stages that pass images on as
- * they are. */
+/* Returns true if a stage equalizes this image, directly or after stages that pass images on
+   unchanged. */
 static bool is_equalized(const struct report_facts *facts, const struct report_image *image)
 {
     for (size_t i = 0; i < facts->n_stages; i++) {
@@ -302,7 +303,7 @@ static void write_window(const struct report_image *image, struct json *json)
     ts_json_close(json, '}');
 }
 
-/* Returns false where memory is out. */
+/* Returns false if memory is out. */
 static bool write_png(const struct plane_png *png, struct json *json)
 {
     char *text = NULL;
@@ -374,10 +375,10 @@ static bool write_image(const struct report_facts *facts, const struct report_im
 /* ---- geometry -------------------------------------------------------------------------------- */
 
 /* The drawing is that of `check --picture`, made from the sinogram in the result and the center
- * that the stages after it ran with. */
+   with which the later stages ran. */
 
-/* Returns the rotation axis that a stage of the result was given or found, as it is written there;
- * "": it has none. */
+/* Returns the rotation axis that a stage of the result was given or found, as recorded; "":
+   none. */
 static const char *axis_of(const struct report_facts *facts, const struct report_stage *of,
                            const struct stage *stage)
 {
@@ -419,8 +420,7 @@ static const struct report_image *last_sinogram(const struct report_images *imag
     return found;
 }
 
-/* Writes how the last sinogram that the result holds was measured. Returns false where memory is
- * out. */
+/* Writes how the last sinogram in the result was measured. Returns false if memory is out. */
 static bool write_geometry(const struct report_facts *facts, const struct report_images *images,
                            struct json *json)
 {

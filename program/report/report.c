@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the page: one record in JSON, which page.js draws, and a text for readers without a
- * script. The file is verified before anything is read from it. The page is made in memory and
- * written when it is whole, so that a failure leaves none. Its policy lets the page load nothing
- * but what is in it, and run no script but its own, of which it states the digest.
+ * Writes the page: one record in JSON, which page.js draws, and a text for readers without scripts.
+ * The file is verified before anything is read from it. The page is made in memory and written when
+ * it is whole, so that a failure leaves none. Its policy lets the page load nothing from outside,
+ * and run no script but its own, whose digest it states.
  */
 #include "program/report/report.h"
 
@@ -31,7 +31,7 @@ static void write_texts(struct json *json, const char *key, const char *const *t
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-/* Writes the text of the chain, which holds every value and is a chain file again. */
+/* Writes the text of the chain, which has every value and can be used as a chain file. */
 static void write_chain(const struct report_facts *facts, struct json *json)
 {
     char digest[DIGEST_TEXT_BYTES];
@@ -67,8 +67,8 @@ static void write_stages(const struct report_facts *facts, struct json *json)
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* Slices have their positions and the digests of their pixels, by which whoever holds the images
- * can find out which they are. */
+/* Slices have their positions and the digests of their pixels, by which whoever has the images can
+   identify them. */
 
 static enum ts_status read_texts(const struct report_facts *facts, const char *input,
                                  const char *name, const char *const **texts, size_t *n,
@@ -79,7 +79,7 @@ static enum ts_status read_texts(const struct report_facts *facts, const char *i
     return ts_hdf5_read_texts(facts->path, path, facts->arena, texts, n, diag);
 }
 
-/* Writes over what the angles reach if their list is too long for the list of datasets. */
+/* Writes the range of the angles if their list is too long for the list of datasets. */
 static enum ts_status write_angles(const struct report_facts *facts, const char *input,
                                    struct json *json, struct ts_diag *diag)
 {
@@ -160,7 +160,7 @@ static void write_checked(const struct hdf5_proof *proof, struct json *json)
     ts_json_close(json, '}');
 }
 
-/* Lists everything that the file holds, with values that are short. */
+/* Lists everything in the file, with short values. */
 static void write_datasets(const struct report_facts *facts, struct json *json)
 {
     ts_json_open_member(json, "datasets", '[');
@@ -211,7 +211,7 @@ static enum ts_status write_record(const struct report_facts *facts, FILE *strea
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-/* Writes what the page says without a script. */
+/* Writes what the page shows without scripts. */
 static void write_text(const struct report_facts *facts, FILE *stream)
 {
     fprintf(stream,
@@ -280,7 +280,7 @@ static enum ts_status make_page(const struct report_request *request, char **pag
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Refuses before long work an output that cannot be written, or that is one of the inputs. */
+/* Refuses, before long work, an output that cannot be written or that is one of the inputs. */
 static enum ts_status check_output(const struct report_request *request, struct ts_diag *diag)
 {
     if (ts_file_is_same(request->output, request->path) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Over the iterations a line stands for the median slice and a band from the least to the largest.
- * A slice counts until it is done (its residuals are NaN from there on), and a line ends where all
- * slices are.
+ * Draws for each iteration a line through the median of the slices and a band from the smallest to
+ * the largest. A slice counts until it is done (its residuals are NaN from then on), and a line
+ * ends when all slices are done.
  */
 #include "program/report/residuals.h"
 
@@ -13,7 +13,8 @@
 #include "core/search.h"
 #include "io/hdf5/hdf5_slice.h"
 
-/* Copies the residuals that the slices have after i iterations and sorts them; returns how many. */
+/* Copies the residuals of the slices after i iterations, sorts them, and returns how many there
+   are. */
 static size_t sort_residuals(const struct hdf5_slice *table, int64_t i, float *sorted)
 {
     size_t n = 0;
@@ -26,7 +27,7 @@ static size_t sort_residuals(const struct hdf5_slice *table, int64_t i, float *s
     return n;
 }
 
-/* Fills in the line of a table [slice][iteration]. False where memory is out. */
+/* Makes the line of a table [slice][iteration]. Returns false if memory is out. */
 static bool make_line(const struct hdf5_slice *table, struct arena *arena, struct chart_line *line)
 {
     const size_t most = (size_t)table->columns;
@@ -58,8 +59,7 @@ static const char *name_of(const char *dataset, int64_t slices, struct arena *ar
                       : ts_arena_text(arena, name, (size_t)length);
 }
 
-/* Reads the residuals of one dataset into a line. `shown` receives its name as it may be
- * printed. */
+/* Reads the residuals of one dataset into a line. `shown` gets its name in printable form. */
 static enum ts_status read_line(const char *path, const char *dataset, struct arena *arena,
                                 struct chart_line *line, const char **shown, struct ts_diag *diag)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the residuals of the iterative reconstructions that a result records, as the lines of
- * a chart: `tomostage plot` and the report draw it.
+ * Reads the residuals of the iterative reconstructions in a result as the lines of a chart, which
+ * `tomostage plot` and the report draw.
  */
 #ifndef PROGRAM_REPORT_RESIDUALS_H
 #define PROGRAM_REPORT_RESIDUALS_H
@@ -13,12 +13,12 @@ enum { RESIDUALS_MOST = 16 };
 
 struct residuals {
     struct chart_line lines[RESIDUALS_MOST];
-    const char *shown[RESIDUALS_MOST]; /* "DATASET: ROWS x COLUMNS", as it may be printed */
+    const char *shown[RESIDUALS_MOST]; /* "DATASET: ROWS x COLUMNS", in printable form */
     int n;
 };
 
-/* Reads every table `residual` of the file. The arena holds the lines. Returns TS_BAD_INPUT where
- * the file cannot be read or has none (hdf5-no-table). */
+/* Reads every table `residual` of the file. The arena holds the lines. Returns TS_BAD_INPUT if the
+   file cannot be read or has none (hdf5-no-table). */
 enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct residuals *residuals,
                                  struct ts_diag *diag);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small tables are written as numbers. A list is written over the positions that its stage wrote
- * beside it, such as those of slices, and a table of few columns by its columns; of a larger one,
- * such as the histogram of each slice, the record has the shape and the range.
+ * Small tables are written as numbers. A list is drawn over the positions that its stage wrote
+ * beside it, such as those of slices; of a table with few columns, each column is. Of a larger
+ * table, such as the histogram of each slice, the record has the shape and the range.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +56,8 @@ static enum ts_status write_residuals(const struct report_facts *facts, struct j
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* These tables hold positions along axes of the others. One of several that fit comes first
- * here. */
+/* These tables hold positions along axes of other tables; if several fit, the first one here is
+   used. */
 static const char *const positions[] = {"trial_center", "bin", "iteration", "look", "z", "item"};
 
 /* Finds the positions of the rows of a table, in the same group of the file; NULL: there are
@@ -75,7 +75,7 @@ static const struct hdf5_listed *find_positions(const struct report_facts *facts
     return NULL;
 }
 
-/* Writes every by-th of n values that are `stride` apart, with the digits that a float has. */
+/* Writes every by-th of n values that are `stride` apart, with the digits of a float. */
 static void write_floats(struct json *json, const float *values, int64_t n, int64_t by,
                          int64_t stride)
 {
@@ -88,8 +88,8 @@ static void write_floats(struct json *json, const float *values, int64_t n, int6
     ts_json_close(json, ']');
 }
 
-/* Writes columns of a table over its rows; of a long one each point is the first of several
- * rows. */
+/* Writes columns of a table over its rows; in a long one each point is the first of several
+   rows. */
 static void write_columns(const struct report_facts *facts, const struct hdf5_listed *object,
                           const struct hdf5_slice *table, struct json *json, struct ts_diag *diag)
 {
@@ -125,7 +125,7 @@ static bool is_table(const struct hdf5_listed *object)
     return table != NULL;
 }
 
-/* Returns true for a table of numbers that are too many for the listing to hold. */
+/* Returns true for a table with more numbers than the listing holds. */
 static bool is_large(const struct hdf5_listed *object)
 {
     const bool numbers = object->type && !strchr("tc", *object->type); /* text, compound */

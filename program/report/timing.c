@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Times are no part of a result, since two equal runs write equal bytes. They come from the profile
- * of the run, where its user kept one.
+ * of the run, if its user kept one.
  */
 #include <math.h>
 #include <string.h>
 
 #include "program/report/facts.h"
 
-enum { CELLS = 400 }; /* the run is cut into so many, so that the record stays small */
+enum { CELLS = 400 }; /* the run is divided into so many cells, so that the record stays small */
 
-/* Writes how many threads worked on a part in each cell, on average. */
+/* Writes how many threads, on average, worked on a part in each cell. */
 static void write_threads(const struct trace *trace, int part, double whole, struct json *json)
 {
     size_t n;
@@ -25,7 +25,8 @@ static void write_threads(const struct trace *trace, int part, double whole, str
     }
     ts_json_open_member(json, "threads", '[');
     for (int k = 0; cell > 0 && k < CELLS; k++)
-        ts_json_real(json, ceil(100 * worked[k] / cell) / 100); /* the shortest stretch is seen */
+        /* rounded up, so that the shortest stretch is visible */
+        ts_json_real(json, ceil(100 * worked[k] / cell) / 100);
     ts_json_close(json, ']');
 }
 
@@ -49,8 +50,8 @@ static void write_parts(const struct report_facts *facts,
     ts_json_close(json, ']');
 }
 
-/* Writes what each stage took. Profiles of older versions have no times of the stages that ran on a
- * device. */
+/* Writes what each stage took. Profiles of older versions have no times of stages that ran on a
+   device. */
 static void write_stages(const struct report_facts *facts, struct json *json)
 {
     size_t n;

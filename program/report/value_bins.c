@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Joining bins 2i and 2i + 1 gives bin i of twice the width, because floor(floor(v / w) / 2) =
- * floor(v / 2w). Floats begin with bins that are 2^-40 as wide as the first value is large, finer
- * than any that are left in the end.
+ * floor(v / 2w). For floats the first bins are 2^-40 of the first value wide, finer than any that
+ * are left in the end.
  */
 #include "program/report/value_bins.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { FINEST = 40 };
-static const double most_number = 1LL << 52; /* of a bin: numbers up to here are exact in double */
+static const double most_number = 1LL << 52; /* numbers of bins up to this are exact in double */
 
 void ts_value_bins_init(struct value_bins *bins, bool integers)
 {
@@ -35,7 +35,7 @@ static void join(struct value_bins *bins)
     bins->width *= 2;
 }
 
-/* Makes the bins so wide that this value has one among VALUE_BINS, and returns its number. */
+/* Makes the bins so wide that this value is in one of VALUE_BINS, and returns its number. */
 static int64_t make_place(struct value_bins *bins, double value)
 {
     if (bins->width == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This counts values in bins whose range need not be known before. Bins are as wide as a power of
- * two and begin at multiples of it; where a value falls outside, neighbors are joined until all
- * fit. So one pass over an image is enough, every count is exact, and neither depends on the order
- * of the values.
+ * Counts values in bins whose range need not be known before. The width of bins is a power of two,
+ * and they begin at multiples of it; if a value is outside, neighbors are joined until all fit. So
+ * one pass over an image is enough, every count is exact, and nothing depends on the order of the
+ * values.
  */
 #ifndef PROGRAM_REPORT_VALUE_BINS_H
 #define PROGRAM_REPORT_VALUE_BINS_H
@@ -17,9 +17,12 @@ enum { VALUE_BINS = 256 };
 struct value_bins {
     double width; /* a power of two */
     int64_t first,
-        last; /* numbers of the bins in use; bin i counts values in [i * width, (i + 1) * width) */
-    int64_t counts[VALUE_BINS]; /* of bins first, first + 1, ... */
-    int64_t n, invalid; /* finite values, and others: NaN, infinite, or marked as no measurement */
+        /* numbers of the first and last bin in use; bin i counts values in [i * width, (i + 1) *
+           width) */
+        last;
+    int64_t counts[VALUE_BINS]; /* counts of bins first, first + 1, ... */
+    /* number of finite values; number of others: NaN, infinite, or marked as no measurement */
+    int64_t n, invalid;
     double low, high, sum;
 };
 
