@@ -2,7 +2,7 @@
  *
  * Eight rows of bits become one row of bytes: eight bytes, one of each row, are a matrix of 8 x 8
  * bits, which three exchanges transpose inside a 64-bit word (H. S. Warren, Hacker's Delight,
- * section 7-3). That leaves what the filter shuffle leaves.
+ * section 7-3). The result is that of the filter shuffle.
  */
 #include "io/hdf5/bitshuffle.h"
 

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Puts the bits of n elements, a multiple of 8, back to their places. `scratch` has n * width
- * bytes, as all have. */
+/* Puts the bits of n elements, a multiple of 8, back into place. `scratch` has n * width bytes,
+   like `in` and `out`. */
 void ts_bitshuffle_undo(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
                         size_t width, unsigned char *restrict scratch);
 

@@ -2,9 +2,9 @@
  *
  * A frame is a header, the compressed chunks, a compressed list of their offsets, and a trailer. A
  * chunk is cut into blocks, which are compressed one by one, each split into one stream for each
- * byte of an element where that pays. An array of several axes is stored block by block: its chunk
- * is padded to whole blocks. Numbers of the frame's header are big-endian (msgpack), those of
- * chunks little-endian. Source: C-Blosc2 2.x, README_CFRAME_FORMAT.rst, README_CHUNK_FORMAT.rst and
+ * byte of an element if that pays. An array of several axes is stored block by block: its chunk is
+ * padded to whole blocks. Numbers of the frame's header are big-endian (msgpack), those of chunks
+ * little-endian. Source: C-Blosc2 2.x, README_CFRAME_FORMAT.rst, README_CHUNK_FORMAT.rst and
  * README_B2ND_METALAYER.rst.
  */
 #include "io/hdf5/blosc2.h"
@@ -17,7 +17,7 @@
 #include "io/file/chunks.h"
 #include "io/hdf5/bitshuffle.h"
 
-/* Places in the header of a frame, and in that of a chunk. */
+/* Offsets in the header of a frame, and in that of a chunk. */
 enum {
     FRAME_HEADER_BYTES = 11,
     FRAME_BYTES = 16,
@@ -39,7 +39,7 @@ enum {
 enum { FILTERS = 6, SHUFFLE = 1, BITSHUFFLE = 2, DELTA = 3, TRUNCATED = 4 };
 enum { FLAG_EXTENDED = 0x5, FLAG_STORED = 0x2, FLAG_ONE_STREAM = 0x10, FLAG_DICTIONARY = 0x1 };
 enum { SPECIAL_ZEROS = 1, SPECIAL_NANS = 2, SPECIAL_VALUE = 3, SPECIAL_ANY = 4 };
-/* MOST_PADDING: how many times its own size the padding to whole blocks may make a chunk. */
+/* MOST_PADDING: how many times larger the padding to whole blocks may make a chunk. */
 enum { AXES = 8, MOST_PADDING = 16 };
 
 struct chunk {
@@ -65,10 +65,10 @@ static uint32_t little_32(const unsigned char *at)
 
 /* ---- blosclz --------------------------------------------------------------------------------- */
 
-/* A control byte below 32 begins a run of bytes as they are, one more than it says. In another one
- * the high three bits are the length less 2, with bytes added while they are 255 where all are set,
- * and the low five bits and a byte the distance less 1; where all of those are set two bytes more
- * are added to it. The high bits of the first byte say nothing. */
+/* A control byte below 32 begins a run of literal bytes, one more than its value. In others the
+   high three bits are the length less 2 (if all are set, bytes are added until one is not 255), and
+   the low five bits and the next byte are the distance less 1 (if all are set, two more bytes are
+   added). The high bits of the first byte have no meaning. */
 static size_t undo_blosclz(const unsigned char *at, size_t bytes, unsigned char *out,
                            size_t capacity)
 {
@@ -119,8 +119,8 @@ static size_t undo_blosclz(const unsigned char *at, size_t bytes, unsigned char 
 
 /* ---- a chunk --------------------------------------------------------------------------------- */
 
-/* Undoes the filters of a block of n bytes, last one first, between the two buffers. Returns that
- * which then holds it. */
+/* Undoes the filters of a block of n bytes, the last one first, between the two buffers. Returns
+   the buffer that holds the result. */
 static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned char *block,
                                    unsigned char *other, unsigned char *scratch,
                                    const unsigned char *reference, size_t offset)
@@ -133,8 +133,8 @@ static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned
             continue;
         if (chunk->data[CHUNK_METAS + i] != 0 || filter > TRUNCATED)
             return NULL;
-        if (filter == DELTA) { /* in the first block against the element before, in others against
-                                  that block */
+        /* in the first block relative to the previous element, in others to the first block */
+        if (filter == DELTA) {
             const size_t step = width == 2 || width == 4 ? width
                                 : width % 8 == 0         ? 8
                                                          : 1,
@@ -169,7 +169,7 @@ static bool undo_streams(const struct chunk *chunk, size_t start, size_t n, unsi
         const unsigned char *at = chunk->data + start + 4;
         const size_t left = chunk->bytes - start - 4;
         start += 4;
-        if (stored <= 0) { /* one byte again and again */
+        if (stored <= 0) { /* one byte, repeated */
             if (stored < -255 || (stored < 0 && (left < 1 || !(at[0] & 1))))
                 return false;
             memset(block, -stored, each);
@@ -230,7 +230,8 @@ static bool repeat(const struct chunk *chunk, unsigned special, unsigned char *o
     return true;
 }
 
-/* Decodes a chunk of at most this many bytes. Returns how many values' bytes it has; 0: damaged. */
+/* Decodes a chunk of at most this many bytes. Returns how many bytes its values have; 0 if it is
+   damaged. */
 static size_t undo_chunk(struct chunk *chunk, const unsigned char *data, size_t bytes,
                          unsigned char *out, size_t capacity)
 {
@@ -304,8 +305,8 @@ static bool take_array(const unsigned char *at, const unsigned char *end, struct
     return true;
 }
 
-/* Finds the layer "b2nd" among those of the header. Returns false where the header is damaged; an
- * array without axes: there is none. */
+/* Finds the layer "b2nd" among those of the header; an array without axes means that there is none.
+   Returns false if the header is damaged. */
 static bool find_array(const unsigned char *header, size_t bytes, struct array *array)
 {
     const unsigned char *at = header + FRAME_METALAYERS, *const end = header + bytes;
@@ -336,7 +337,7 @@ static bool find_array(const unsigned char *header, size_t bytes, struct array *
     return true;
 }
 
-/* Copies the rows of an array in blocks to their places. `width` is of an element. */
+/* Copies the rows of an array in blocks to their places. `width` is the size of an element. */
 static bool unblock(const struct array *array, size_t width, const unsigned char *in, size_t bytes,
                     unsigned char *out, size_t capacity, size_t *made)
 {
@@ -352,7 +353,7 @@ static bool unblock(const struct array *array, size_t width, const unsigned char
         block_rows *= array->block[d];
     const size_t rows = bytes / width / array->block[last];
     for (size_t r = 0; r < rows;
-         r++) { /* row r of those stored: of this block, and this one in it */
+         r++) { /* row r of the stored ones: its block, and its row in the block */
         size_t block = r / block_rows, in_block = r % block_rows, place = 0, step = 1, first = 0,
                n = 0;
         bool inside = true;
@@ -380,7 +381,7 @@ static bool unblock(const struct array *array, size_t width, const unsigned char
 
 /* ---- a frame --------------------------------------------------------------------------------- */
 
-/* Finds the chunk; *special is what it consists of where it has no bytes. */
+/* Finds the chunk; if it has no bytes, *special says of what it consists. */
 static bool find_chunk(struct chunk *chunk, const unsigned char *frame, size_t header,
                        size_t stored, size_t bytes, size_t *place, unsigned *special)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The child carries out tasks one after the other, until the parent closes the channel. Its answer
- * is written to memory first and sent whole, since its length comes first. It ends where memory is
+ * The child carries out tasks one after the other, until the parent closes the channel. It writes
+ * an answer to memory first and sends it whole, since the length comes first. It ends if memory is
  * out or the parent is gone.
  */
 #include "io/hdf5/hdf5_child.h"
@@ -58,7 +58,7 @@ static void put_records(FILE *out, const struct ts_diag *diag, uint32_t n)
     }
 }
 
-/* Does the task and answers. False where memory is out or the parent is gone. */
+/* Does the task and answers. False if memory is out or the parent is gone. */
 static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, const void *request)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -90,13 +90,13 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     return sent;
 }
 
-/* Whatever the library looks up in files or in the environment is looked up before the child is
- * locked. */
+/* Makes the library read whatever it needs from files or the environment before the child is
+   locked. */
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     struct hdf5_failure failure = {0};
     (void)setup, (void)bytes;
-    /* Old files have times, whose decoding asks for the time zone. */
+    /* Old files have times, whose decoding needs the time zone. */
     bool done = setenv("TZ", "UTC0", 1) == 0;
     tzset();
     ts_hdf5_enter();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the child's side of a session (io/hdf5/hdf5_session.h), the process in which libhdf5
- * reads a foreign file. The parent sends a task as the address of its function, which is the same
- * in the child, with a request in bytes and at most one descriptor. The answer is a head, the
- * task's records, and what it printed.
+ * The child's side of a session (io/hdf5/hdf5_session.h): the process in which libhdf5 reads a
+ * foreign file. The parent sends a task as the address of its function, which is the same in the
+ * child, with a request in bytes and at most one descriptor. The answer is a head, the task's
+ * records, and its output.
  */
 #ifndef IO_HDF5_HDF5_CHILD_H
 #define IO_HDF5_HDF5_CHILD_H
@@ -17,11 +17,10 @@ enum { SESSION_FILES = 16, SESSION_PATH = 4096, SESSION_REQUEST_BYTES = 64 << 10
 
 struct hdf5_child {
     char path[SESSION_PATH]; /* path of the first file, for messages */
-    char owner[64];          /* the source or command that asks; "": none */
-    struct ts_span span;     /* where the path stands in the chain; may be unset */
-    bool
-        strict; /* a library call that failed makes the task fail, even where the task ignores it */
-    int handed; /* the descriptor that came with the task; -1: none */
+    char owner[64];          /* the source or command that reads the file; "": none */
+    struct ts_span span;     /* place of the path in the chain; may be unset */
+    bool strict;             /* if a library call fails, the task fails, even if it ignores that */
+    int handed;              /* the descriptor that came with the task; -1: none */
     int n_files;
     hid_t files[SESSION_FILES];
 };
@@ -41,7 +40,7 @@ enum ts_status ts_hdf5_child_unreadable(const struct hdf5_child *child, struct t
 
 extern const struct sandbox_kind ts_hdf5_reader; /* its setup is a struct hdf5_child */
 
-/* Opens the descriptor that was handed in; answers with the number of the root group (int64_t). */
+/* Opens the received descriptor; answers with the number of the root group (int64_t). */
 hdf5_task ts_hdf5_child_add_file;
 
 /* ---- messages -------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This brings one chunk into the file, in three steps. A thread encodes it, decodes that again and
+ * Takes one chunk into the file, in three steps. A thread encodes it, decodes that again and
  * compares it with the values, whose digest it computes. libhdf5, one chunk at a time and in order,
  * says where the chunk goes. Then a thread writes it there with pwrite, outside of every lock,
  * reads it back, compares, and adds it to the digest of the file's bytes. So each chunk is proved
- * while it is at hand, and the check at the end need not read it again.
+ * while it is in memory, and the check at the end need not read it again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static bool prove(struct hdf5_writer *writer, struct chunk_coder *coder,
                   const struct chunk_job *job)
 {
     const double begin = ts_trace_begin(writer->options.trace);
-    errno = 0; /* the decoder leaves ENOMEM where memory is out */
+    errno = 0; /* the decoder sets errno to ENOMEM if memory is out */
     const bool same = ts_chunk_matches(coder, &job->filters, job->encoded, job->encoded_bytes,
                                        job->chunk, job->chunk_bytes);
     const bool no_memory = errno == ENOMEM;
@@ -59,7 +59,8 @@ static bool prove(struct hdf5_writer *writer, struct chunk_coder *coder,
                      : fail_damaged(writer, writer->datasets[job->id], job->index);
 }
 
-/* Stored values stay in their buffer, which has space for the checksum behind them. */
+/* Encodes a chunk. If nothing is compressed, the values stay in their buffer, which has space for
+   the checksum after them. */
 static bool encode(struct hdf5_writer *writer, struct chunk_coder *coder, struct chunk_job *job)
 {
     const size_t bound = ts_chunk_bound(&job->filters, job->chunk_bytes);
@@ -85,14 +86,13 @@ static bool encode(struct hdf5_writer *writer, struct chunk_coder *coder, struct
     return true;
 }
 
-/* Decodes a chunk that came encoded. Its checksums were made from the values by whoever encoded
- * it. */
+/* Decodes a chunk that came encoded. Whoever encoded it made its checksums from the values. */
 static bool decode(struct hdf5_writer *writer, struct chunk_coder *coder,
                    const struct chunk_job *job)
 {
     const double begin = ts_trace_begin(writer->options.trace);
     void *chunk = malloc(job->chunk_bytes);
-    errno = chunk ? 0 : ENOMEM; /* the decoder leaves ENOMEM where memory is out */
+    errno = chunk ? 0 : ENOMEM; /* the decoder sets errno to ENOMEM if memory is out */
     const void *values = NULL;
     if (chunk)
         values = ts_chunk_decode(coder, &job->filters, job->encoded, job->encoded_bytes, chunk,
@@ -107,8 +107,8 @@ static bool decode(struct hdf5_writer *writer, struct chunk_coder *coder,
     return values || fail_damaged(writer, writer->datasets[job->id], job->index);
 }
 
-/* Reads a chunk from the scratch file, whose space the disk gets back at once where holes are
- * possible, else when the file is closed. */
+/* Reads a chunk from the scratch file. Its disk space is freed at once if the file system can make
+   holes, else when the file is closed. */
 static bool fetch(struct hdf5_writer *writer, struct chunk_job *job)
 {
     const struct hdf5_dataset *dataset = writer->datasets[job->id];
@@ -207,8 +207,8 @@ static bool read_back(struct hdf5_writer *writer, const struct hdf5_dataset *dat
     return true;
 }
 
-/* Has the system bring what was written to the disk, behind the writers, so that little is left for
- * the fsync at the end. That one also reports what fails here. */
+/* Asks the system to write to the disk in the background, so that little is left for the fsync at
+   the end, which also reports failures of this. */
 static void sync_behind(struct hdf5_writer *writer, size_t bytes)
 {
     const size_t before = atomic_fetch_add(&writer->written_bytes, bytes);
@@ -223,8 +223,8 @@ static bool write_chunk(void *user, struct chunk_job *job)
     const uint64_t offset = dataset->chunks[job->index].offset;
     if (dataset->scratching)
         return write_scratch(writer, dataset, job);
-    /* Local file systems let one thread at a time write to a file. The others would spin for their
-     * turn, which takes processors from those that prepare and check. */
+    /* Local file systems let only one thread at a time write to a file. Without this lock the
+       others would spin, and take processors from those that prepare and check. */
     pthread_mutex_lock(&writer->write_lock);
     const double begin = ts_trace_begin(writer->options.trace);
     const bool done = ts_file_write_at(writer->file->fd, job->encoded, job->encoded_bytes, offset);

@@ -2,7 +2,7 @@
  *
  * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its
  * values are left out. Names with control characters are refused, because a tab or a line's end in
- * them would forge fields and lines.
+ * them could fake fields and lines.
  */
 #include "io/hdf5/hdf5_content.h"
 
@@ -14,12 +14,12 @@
 enum {
     DTYPE_BYTES = 32,
     ATTRIBUTE_BYTES = 64 << 10
-}; /* the longest attribute that lies in an object header */
+}; /* size of the longest attribute that an object header holds */
 
 struct content {
     FILE *out;
     bool places;
-    bool root; /* the object at hand is the root group */
+    bool root; /* the present object is the root group */
     char problem[160];
 };
 
@@ -72,8 +72,7 @@ static void put_shape(FILE *out, hid_t space)
         put_numbers(out, n, rank);
 }
 
-/* Returns the bytes of all values, or 0 where they are none, too many or of a type that is not
- * known. */
+/* Returns the bytes of all values; 0 if there are none, too many, or their type is not known. */
 static size_t value_bytes(hid_t type, hid_t space, const char *dtype)
 {
     const hssize_t points = H5Sget_simple_extent_npoints(space);
@@ -123,8 +122,8 @@ static herr_t put_attribute(hid_t object, const char *name, const H5A_info_t *in
     return done ? 0 : -1;
 }
 
-/* Writes a line with a name and a length, and behind it the block that `write` prints about the
- * dataset. */
+/* Writes a line with a name and a length, and then the block that `write` prints about the
+   dataset. */
 static bool put_block(const struct content *content, hid_t dataset,
                       const struct hdf5_storage *storage, const char *name,
                       bool (*write)(hid_t, const struct hdf5_storage *, FILE *))

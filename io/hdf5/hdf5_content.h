@@ -20,9 +20,9 @@
 
 #include "io/hdf5/hdf5_walk.h"
 
-/* Writes the lines, with `places` also those that state where values are. Call it between enter and
- * leave. Returns false with the path at which it ended in `at` (HDF5_WALK_PATH bytes) and a
- * predicate in `problem`. */
+/* Writes the lines; with `places` also those that state where values are. Must be called between
+   enter and leave. Returns false with a predicate in `problem`, and in `at` (HDF5_WALK_PATH bytes)
+   the path where it ended. */
 bool ts_hdf5_content(hid_t file, bool places, FILE *out, char *at, char *problem, size_t size);
 
 #endif

@@ -15,10 +15,10 @@
 #include "core/path.h"
 #include "io/hdf5/hdf5_writer.h"
 
-/* This makes the types, spaces and attributes of a result, and writes its small values. Datasets of
- * up to 32 KiB lie in the object header (compact), where the metadata checksum covers them; larger
- * ones are chunked like images. Text has a fixed length, in UTF-8: variable-length text would lie
- * in a heap without any checksum. */
+/* Makes the types, spaces and attributes of a result, and writes its small values. Datasets of up
+   to 32 KiB are in the object header (compact), if the metadata checksum covers them; larger ones
+   are chunked like images. Text has a fixed length, in UTF-8: variable-length text would be in a
+   heap without any checksum. */
 
 enum { COMPACT_BYTES = 32 << 10, ATTRIBUTE_BYTES = 60 << 10 };
 
@@ -57,7 +57,7 @@ static hid_t text_type(size_t bytes)
     return type;
 }
 
-/* Returns the dataspace of a value, which the caller closes; negative where libhdf5 fails. */
+/* Returns the dataspace of a value, which the caller closes; negative if libhdf5 fails. */
 static hid_t hdf5_value_space(const struct hdf5_value *value)
 {
     hsize_t n[TS_MAX_RANK];
@@ -89,8 +89,8 @@ static bool hdf5_put_digest(hid_t dataset, const char *text)
     return done;
 }
 
-/* Writes the value into the object header where it fits. A long scalar lies beside it, guarded by
- * its digest alone. */
+/* Writes the value into the object header if it fits. A long scalar is stored outside of it, and
+   only its digest guards it. */
 static bool put_compact(struct hdf5_writer *writer, const char *path,
                         const struct hdf5_value *value)
 {
@@ -166,7 +166,8 @@ static enum ts_status put_text(struct hdf5_writer *writer, const char *path,
 
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text)
 {
-    const size_t bytes = *text ? strlen(text) : 1; /* HDF5 has no text of length 0: one zero byte */
+    /* HDF5 has no text of length 0, so it gets one zero byte */
+    const size_t bytes = *text ? strlen(text) : 1;
     struct hdf5_value value = {.element_bytes = bytes, .bytes = bytes, .data = text};
     return put_text(writer, path, &value);
 }
@@ -211,8 +212,8 @@ enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path,
     return ts_hdf5_text(writer, attribute, image->unit);
 }
 
-/* Returns the creation properties; -1 where the library fails. Floats get their fill value, and
- * halves are noted. */
+/* Returns the creation properties; -1 if the library fails. Sets the fill value of floats, and
+   notes if they are halves. */
 static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
     const float nan_32 = NAN;
@@ -278,7 +279,8 @@ static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *datase
     return true;
 }
 
-/* Makes everything but its place in the writer's list. On failure the caller destroys it. */
+/* Prepares all of a dataset but its place in the writer's list. After a failure the caller destroys
+   it. */
 static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const char *path,
                     const struct hdf5_value *value)
 {
@@ -288,7 +290,7 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
                             "the dataset '%s' has no elements or more than can be addressed", path);
     if (value->frames)
         ts_chunk_grid_part(&dataset->grid);
-    /* An array of rank 4 holds volumes one after the other: its slices are those of all of them. */
+    /* An array of rank 4 holds volumes one after the other; its slices are those of all volumes. */
     const int first = value->rank == TS_MAX_RANK ? 2 : 1;
     dataset->slice_bytes = value->element_bytes;
     for (int d = first; d < value->rank; d++)
@@ -356,7 +358,8 @@ static void put_job(struct hdf5_writer *writer, const struct chunk_job *job)
                             writer->datasets[job->id]->path, 0);
 }
 
-/* Ends the chunk being filled: pads what lies outside the array and hands it to the queue. */
+/* Ends the chunk that is being filled: pads what is outside the array and gives the chunk to the
+   queue. */
 static void put_chunk(struct hdf5_writer *writer, int id)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
@@ -386,9 +389,9 @@ void ts_hdf5_note_largest(struct hdf5_writer *writer, int id, float largest)
     dataset->largest = largest > dataset->largest ? largest : dataset->largest;
 }
 
-/* Puts the next `bytes` of the chunk into it. Rounding takes about as long as copying the floats
- * would where vectors are wide, because it writes half as much; so it is done here and not by the
- * threads that encode, which then need no memory for floats. Returns the bytes that were read. */
+/* Puts the next `bytes` into the chunk. With wide vectors, rounding takes about as long as copying,
+   because it writes half as much; so it is done here and not by the threads that encode, which then
+   need no memory for floats. Returns how many bytes were taken. */
 static size_t fill_chunk(struct hdf5_writer *writer, int id, const void *source, size_t bytes,
                          bool rounds)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The decoder is a pool of one worker (io/sandbox/workers.h), so that each thread waits for its
- * own. Shared memory holds the encoded chunk and behind it the block of its values.
+ * own. Shared memory holds the encoded chunk and then the block of its values.
  */
 #include "io/hdf5/hdf5_decoder.h"
 
@@ -11,8 +11,8 @@
 
 #include "io/sandbox/workers.h"
 
-/* JOB_SECONDS is for one chunk. LIBRARY_BYTES is what the libraries may take beside the blocks: the
- * window of zstd, above all. PROCESS_BYTES is what a process takes before it begins. */
+/* JOB_SECONDS is for one chunk. LIBRARY_BYTES is what libraries may need beside the blocks, mostly
+   the window of zstd. PROCESS_BYTES is what a process needs before it begins. */
 enum { JOB_SECONDS = 30, LIBRARY_BYTES = 192 << 20, PROCESS_BYTES = 2 << 20 };
 
 struct decode_job {
@@ -70,7 +70,7 @@ static size_t shared_bytes(const struct hdf5_pipeline *pipeline)
     return ts_hdf5_pipeline_bound(pipeline) + ts_hdf5_pipeline_block(pipeline);
 }
 
-/* The bounds are for chunks that grew when they were encoded; hardly any touches so much memory. */
+/* The bounds allow for chunks that grew when encoded; hardly any needs so much memory. */
 size_t ts_hdf5_decoder_bytes(const struct hdf5_pipeline *pipeline)
 {
     return (pipeline->n_filters > 1 ? 3 : 2) * pipeline->chunk_bytes + PROCESS_BYTES;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver behaves as the library's own "sec2" does: the address space may be longer than the
- * file, and what lies behind the file's end reads as zeros. It locks nothing, since nobody else
- * knows the files that we write, and readers of a finished file need no lock. Source: HDF5 virtual
- * file layer (H5FDpublic.h); H5FDsec2.c for what the library expects.
+ * The driver behaves like the library's "sec2": the address space may be longer than the file, and
+ * bytes behind the file's end read as zeros. It locks nothing, since nobody else knows the files
+ * that we write, and readers of a finished file need no lock. Source: HDF5 virtual file layer
+ * (H5FDpublic.h); H5FDsec2.c for what the library expects.
  */
 #include "io/hdf5/hdf5_driver.h"
 
@@ -21,13 +21,13 @@
 #endif
 
 struct driver_file {
-    H5FD_t public; /* first: the library casts between the two */
+    H5FD_t public; /* must be first: the library casts between the two */
     int fd;
     haddr_t eoa, eof;
     dev_t device;
     ino_t inode;
     bool discard;
-    bool noting; /* values are not written, but their places are noted */
+    bool noting; /* places of values are noted, and the values not written */
     int n_noted;
     haddr_t noted;
     size_t noted_bytes;
@@ -36,20 +36,20 @@ struct driver_file {
 
 static const haddr_t largest_address = INT64_MAX;
 
-/* The library wants a name. An absolute one keeps it from asking for the working folder. */
+/* The library needs a name. An absolute one keeps it from asking for the working folder. */
 static const char any_name[] = "/tomostage";
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t max)
 {
     (void)max;
     struct stat status;
-    /* External links and virtual datasets have the library open further names: they would all be
-     * this descriptor. */
+    /* For external links and virtual datasets the library opens further names, which must not get
+       this descriptor. */
     const int *fd = strcmp(name, any_name) == 0 ? H5Pget_driver_info(access) : NULL;
     if (!fd)
         return NULL;
-    /* The library first opens without H5F_ACC_TRUNC, to learn whether it has the file open already.
-     * The sandbox refuses the call that glibc makes for fstat(). */
+    /* The library first opens without H5F_ACC_TRUNC, to find out if it has the file open already.
+       The sandbox forbids the call that glibc makes for fstat(). */
     if (((flags & H5F_ACC_TRUNC) && ftruncate(*fd, 0) != 0) ||
         syscall(SYS_fstat, *fd, &status) != 0) {
         ts_hdf5_keep_error(errno);
@@ -198,7 +198,7 @@ static herr_t driver_truncate(H5FD_t *handle, hid_t transfer, hbool_t closing)
 static const H5FD_class_t driver_class = {
 #if H5_VERSION_GE(1, 13, 0)
     .version = H5FD_CLASS_VERSION,
-    .value = 617, /* from the range for drivers that are not registered with the library's makers */
+    .value = 617, /* from the range for drivers that are not registered with the makers of HDF5 */
 #endif
     .name = "tomostage descriptor",
     .maxaddr = INT64_MAX,
@@ -219,8 +219,8 @@ static const H5FD_class_t driver_class = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* Access properties for the descriptor, or -1. The driver is registered again where a host program
- * has closed the library in between. */
+/* Makes access properties for the descriptor, or -1. Registers the driver again if a host program
+   has closed the library since. */
 static hid_t create_access(int fd)
 {
     static hid_t driver = -1;
@@ -251,13 +251,13 @@ bool ts_hdf5_has_signature(int fd)
 hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure)
 {
     hid_t file = -1, access = create_access(fd);
-    /* Plugins would be foreign code for foreign files. */
+    /* Plugins would run foreign code for foreign files. */
     if (access >= 0 && H5PLset_loading_state(0) >= 0)
         file = H5Fopen(any_name, H5F_ACC_RDONLY, access);
     if (file < 0)
-        ts_hdf5_failure(failure); /* before another call clears the reason */
+        ts_hdf5_failure(failure); /* before another call erases the reason */
     TS_HDF5_CLOSE(access);
-    /* For a file without the signature the library's reason is "bad superblock" or less. */
+    /* For a file without the signature the library only says "bad superblock" or less. */
     if (file < 0 && !failure->error_number && !ts_hdf5_has_signature(fd))
         snprintf(failure->text, sizeof failure->text, "it is not an HDF5 file");
     return file;

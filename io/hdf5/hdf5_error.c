@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One lock stands around libhdf5, whose printing and error stack are kept here. Where a system call
- * of the driver failed, its error is reported, since it is the one that a user can act on; else the
- * innermost record of the stack.
+ * One lock guards libhdf5. While it is held, the library does not print, and its error stack is
+ * read here. If a system call of the driver failed, that error is reported, since a user can do
+ * something about it; else the innermost record of the stack.
  */
 #include "io/hdf5/hdf5_error.h"
 
@@ -13,12 +13,12 @@
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
-/* These are used under the lock. */
+/* The following are used under the lock. */
 static int kept_error; /* errno of the driver */
 static H5E_auto2_t host_print;
 static void *host_print_data;
 
-/* These are used in a sandboxed child, which has one thread. */
+/* The following are used in a sandboxed child, which has one thread. */
 static bool notes, noted;
 static struct hdf5_failure first_failure;
 
@@ -34,10 +34,10 @@ static void unlock_library(void)
 
 static void prepare_library(void)
 {
-    /* A fork finds the library at rest, whatever other threads do: the fork server may start late
-     * in a host program. */
+    /* Before a fork, the library comes to rest: the fork server may start late in a host program
+       with other threads. */
     (void)pthread_atfork(lock_library, unlock_library, unlock_library);
-    /* Fails where the host program has already used HDF5: then its own choice stands. */
+    /* Fails if the host program has already used HDF5, whose choice then applies. */
     (void)H5dont_atexit();
 }
 
@@ -50,14 +50,14 @@ static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data
     return 0;
 }
 
-/* The last record of the stack, which is the innermost, stays in the text. */
+/* Called for each record of the stack; the last one, the innermost, remains in the text. */
 static void explain(hid_t stack, struct hdf5_failure *failure)
 {
     snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
     (void)H5Ewalk2(stack, H5E_WALK_DOWNWARD, take_record, failure);
 }
 
-/* The library calls this where a call of ours fails. */
+/* The library calls this if one of our calls fails. */
 static herr_t note_failure(hid_t stack, void *data)
 {
     (void)data;
@@ -84,7 +84,7 @@ void ts_hdf5_enter(void)
     pthread_once(&library_once, prepare_library);
     host_print = NULL;
     host_print_data = NULL;
-    /* A failure here is passed over: the library then prints, and no result depends on it. */
+    /* A failure here is ignored: the library then prints, but no result depends on it. */
     (void)H5Eget_auto2(H5E_DEFAULT, &host_print, &host_print_data);
     (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
     (void)H5Eclear2(H5E_DEFAULT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each filter is a function from bytes to bytes that returns how many it made, 0 where the input is
- * damaged, and writes no more than it was given space for. A chunk is whole if the last one made as
+ * Each filter is a function from bytes to bytes that returns how many it made (0 if the input is
+ * damaged) and never writes more than it has space for. A chunk is whole if the last filter made as
  * many bytes as its values have. Source of the layouts: the registered filters of HDF5
  * (github.com/HDFGroup/hdf5_plugins), what hdf5plugin 7.1 writes.
  */
@@ -26,7 +26,7 @@ struct hdf5_undoer {
     ZSTD_DCtx *zstd;
 };
 
-/* One step: these bytes, and where the result goes. */
+/* One step: the input bytes, and where the result goes. */
 struct step {
     struct hdf5_undoer *undoer;
     const struct hdf5_filter *filter;
@@ -102,8 +102,8 @@ static size_t lz4_into(const unsigned char *in, size_t bytes, unsigned char *out
     return made > 0 ? (size_t)made : 0;
 }
 
-/* A header of 12 bytes has the length of all and of a block; each block has its length before it,
- * and is stored as it was where that is the block's own. */
+/* A header of 12 bytes has the total length and that of a block. Each block has its length before
+   it; if that is the block's own, it is not compressed. */
 static size_t undo_lz4(const struct step *step)
 {
     const unsigned char *at = step->in, *const end = step->in + step->bytes;
@@ -157,9 +157,9 @@ static size_t undo_blosc2(const struct step *step)
 
 /* ---- lzf ------------------------------------------------------------------------------------- */
 
-/* A control byte below 32 begins a run of bytes as they are, one more than it says. Another one
- * repeats bytes: its high three bits, and a byte more where all are set, are the length less 2, and
- * its low five bits and the next byte are the distance less 1. (M. Lehmann, LibLZF.) */
+/* A control byte below 32 begins a run of literal bytes, one more than its value. Others repeat
+   bytes: the high three bits (and one more byte if all are set) are the length less 2, the low five
+   bits and the next byte are the distance less 1. (M. Lehmann, LibLZF.) */
 static size_t undo_lzf(const struct step *step)
 {
     const unsigned char *at = step->in, *const end = step->in + step->bytes;
@@ -193,7 +193,7 @@ static size_t undo_lzf(const struct step *step)
 
 /* ---- bitshuffle ------------------------------------------------------------------------------ */
 
-/* BLOCK_BYTES and BLOCK_LEAST make the size of a block where the file names none. */
+/* BLOCK_BYTES and BLOCK_LEAST give the size of a block if the file states none. */
 enum { BITS_LZ4 = 2, BITS_ZSTD = 3, BLOCK_BYTES = 8192, BLOCK_LEAST = 128, BLOCK_UNIT = 8 };
 
 struct bit_blocks {
@@ -204,7 +204,7 @@ struct bit_blocks {
     unsigned char *scratch[2];
 };
 
-/* Undoes one block of n elements, which is compressed or as it is. */
+/* Undoes one block of n elements, which may be compressed. */
 static bool undo_block(const struct step *step, struct bit_blocks *blocks, size_t n,
                        unsigned char *out)
 {
@@ -233,7 +233,7 @@ static bool undo_block(const struct step *step, struct bit_blocks *blocks, size_
     return true;
 }
 
-/* The last block is shorter and has a multiple of 8 elements; what is left follows as it is. */
+/* The last block is shorter and has a multiple of 8 elements; the rest follows unchanged. */
 static bool undo_blocks(const struct step *step, struct bit_blocks *blocks)
 {
     const size_t rest = blocks->n % BLOCK_UNIT, whole = blocks->n - rest;
@@ -290,7 +290,7 @@ static size_t undo_bitshuffle(const struct step *step)
 
 /* ---- pipelines ------------------------------------------------------------------------------- */
 
-/* fletcher32 has no function: its checksum is only taken off. */
+/* fletcher32 has no function: its checksum is only removed. */
 static const struct known {
     int32_t id;
     const char *name;
@@ -338,8 +338,8 @@ size_t ts_hdf5_pipeline_bound(const struct hdf5_pipeline *pipeline)
            PIPELINE_FILTERS * CHUNK_CHECKSUM_BYTES;
 }
 
-/* Several compressors one after the other, and blocks of a few bytes with their lengths, make more
- * of what does not compress than it was. */
+/* Data that do not compress may grow, by several compressors one after the other and by blocks of a
+   few bytes with their lengths. */
 size_t ts_hdf5_pipeline_block(const struct hdf5_pipeline *pipeline)
 {
     enum { HEADERS_BYTES = 64 << 10 };
@@ -375,7 +375,7 @@ bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_und
                            unsigned char *block, unsigned char *other)
 {
     const unsigned char *at = encoded;
-    int left = 0; /* steps; the last one ends in `block` */
+    int left = 0; /* number of steps left; the last one ends in `block` */
     errno = 0;
     for (int i = 0; i < pipeline->n_filters; i++)
         left += !(skipped >> i & 1) && pipeline->filters[i].id != H5Z_FILTER_FLETCHER32;
@@ -413,7 +413,7 @@ bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_und
 
 /* ---- for libhdf5 ----------------------------------------------------------------------------- */
 
-/* libhdf5 does not say how large the chunk is: more and more space is tried. */
+/* libhdf5 does not say how large the chunk is, so more and more space is tried. */
 static size_t undo_for_library(const struct hdf5_filter *filter, size_t bytes, size_t *buffer_bytes,
                                void **buffer)
 {
@@ -443,7 +443,7 @@ static size_t undo_for_library(const struct hdf5_filter *filter, size_t bytes, s
     return 0;
 }
 
-/* The function of a filter gets its parameters, but not its number. */
+/* Wraps a filter for libhdf5, which passes its parameters but not its number. */
 #define LIBRARY_FILTER(name, number)                                                               \
     static size_t library_##name(unsigned flags, size_t n, const unsigned values[], size_t bytes,  \
                                  size_t *buffer_bytes, void **buffer)                              \

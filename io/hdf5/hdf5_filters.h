@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This undoes the filters of a chunk of a foreign file. Every length in the chunk's bytes is
- * checked. Filters that need libraries of others, or whose bytes name lengths, run in a sandboxed
- * process (io/hdf5/hdf5_decoder.h).
+ * Undoes the filters of a chunk of a foreign file, and checks every length in its bytes. Filters
+ * that need foreign libraries, or whose bytes contain lengths, run in a sandboxed process
+ * (io/hdf5/hdf5_decoder.h).
  */
 #ifndef IO_HDF5_HDF5_FILTERS_H
 #define IO_HDF5_HDF5_FILTERS_H
@@ -37,10 +37,9 @@ struct hdf5_pipeline {
     struct hdf5_filter filters[PIPELINE_FILTERS];
 };
 
-/* Returns the name of a filter that is read, or NULL. */
+/* Returns the name of a filter that can be undone, or NULL. */
 const char *ts_hdf5_filter_name(int32_t id);
-/* Returns true where every filter is one that this process undoes itself: shuffle, deflate,
- * fletcher32. */
+/* Returns true if this process undoes every filter itself: shuffle, deflate, fletcher32. */
 bool ts_hdf5_pipeline_is_plain(const struct hdf5_pipeline *pipeline);
 /* Returns the most bytes that an encoded chunk may have. */
 size_t ts_hdf5_pipeline_bound(const struct hdf5_pipeline *pipeline);
@@ -52,15 +51,15 @@ size_t ts_hdf5_pipeline_block(const struct hdf5_pipeline *pipeline);
 struct hdf5_undoer;
 struct hdf5_undoer *ts_hdf5_undoer_create(void);
 void ts_hdf5_undoer_destroy(struct hdf5_undoer *undoer);
-/* Undoes the filters, last one first, but those whose bit is set in `skipped`; the values are then
- * in `block`. Returns false where the chunk is damaged, or with the errno ENOMEM where memory is
- * out. */
+/* Undoes the filters, the last one first, except those whose bit is set in `skipped`; the values
+   are then in `block`. Returns false if the chunk is damaged, or with errno ENOMEM if memory is
+   out. */
 bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_undoer *undoer,
                            const unsigned char *encoded, size_t bytes, uint32_t skipped,
                            unsigned char *block, unsigned char *other);
 
 /* Lets libhdf5 read datasets with these filters, in a sandboxed child, between enter and leave.
- * False where it fails. */
+   Returns false if that fails. */
 bool ts_hdf5_filters_register(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A link is followed by putting its target in the place of its name and walking on, as the system
- * does with symbolic links.
+ * A link is followed by replacing its name with its target and walking on, as the system does with
+ * symbolic links.
  */
 #include "io/hdf5/hdf5_finder.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* A walk has an open object, and the names that are still to follow. */
+/* A walk has an open object, and the names that are still to be followed. */
 struct walk {
     const struct hdf5_child *child;
     struct ts_diag *diag;
@@ -30,7 +30,7 @@ static void move_to(struct walk *walk, hid_t object)
     walk->at = object;
 }
 
-/* Writes "TARGET/REST", with the rest of the walk, to `path`. */
+/* Writes "TARGET/REST" to `path`, with the rest of the walk. */
 static enum ts_status prepend(struct walk *walk, char *path, const char *target)
 {
     char rest[FINDER_PATH];
@@ -64,8 +64,8 @@ static enum ts_status leave_file(struct walk *walk, const char *value, size_t by
     return prepend(walk, walk->answer->path, target);
 }
 
-/* Follows one name. Sets walk->answer->file if the name leads to another file, and walk->at to -1
- * if there is no such name. */
+/* Follows one name. Sets walk->answer->file if the name leads to a different file, and walk->at to
+   -1 if there is no such name. */
 static enum ts_status step(struct walk *walk, const char *name)
 {
     H5L_info_t info;
@@ -118,8 +118,8 @@ static enum ts_status walk_all(struct walk *walk)
     return status;
 }
 
-/* "WHAT PATH@ATTRIBUTE cannot be read: reason" of an open object; attribute NULL: the object
- * itself. */
+/* Reports "WHAT PATH@ATTRIBUTE cannot be read: reason" for an open object; attribute NULL: for the
+   object itself. */
 static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, const char *code,
                                  const char *what, const char *attribute, struct ts_diag *diag)
 {
@@ -147,7 +147,7 @@ static herr_t compare_name(hid_t object, const char *name, const H5A_info_t *inf
     return 1;
 }
 
-/* Finds an attribute of this name, in any case of letters if none has it as it is. */
+/* Finds an attribute of exactly this name, or else one of this name in any case. */
 static struct wanted find_attribute(hid_t object, const char *name)
 {
     struct wanted wanted = {.name = name};
@@ -158,8 +158,8 @@ static struct wanted find_attribute(hid_t object, const char *name)
     return wanted;
 }
 
-/* Text of an attribute, or of a scalar dataset where `name` is NULL, without spaces at its end; ""
- * where there is none such. */
+/* Returns the text of an attribute, or of a scalar dataset if `name` is NULL, without spaces at its
+   end; "" if there is none. */
 static enum ts_status read_text(const struct hdf5_child *child, hid_t object, const char *name,
                                 int most, char *out, size_t size, struct ts_diag *diag)
 {
@@ -172,7 +172,7 @@ static enum ts_status read_text(const struct hdf5_child *child, hid_t object, co
     return TS_OK;
 }
 
-/* Answers the questions that the parent has about nearly every object. */
+/* Answers what the parent asks about nearly every object. */
 static enum ts_status describe(struct walk *walk)
 {
     struct find_answer *answer = walk->answer;
@@ -274,7 +274,7 @@ enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, 
     return status;
 }
 
-/* Reads the numbers of an open attribute, of which one may be written as a text. */
+/* Reads the numbers of an open attribute; a single one may be written as a text. */
 static bool read_numbers(hid_t attribute, hid_t object, const char *name, int32_t n, double *values)
 {
     const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);

@@ -21,7 +21,7 @@ static const char geometry_convention[] =
     "* |spacing of y| * direction[1] + slice * step_z. The axis y, which falls with the row, takes "
     "no part in this";
 
-/* The geometry of a sinogram is that of the volume that was projected, but for the origin. */
+/* The geometry of a sinogram is that of the projected volume, except the origin. */
 static const char sinogram_convention[] =
     "DICOM patient LPS in mm, of the projected volume: origin is the rotation center of the first "
     "slice; the rows of direction are the unit vectors of the volume's rising columns, rows and "
@@ -47,8 +47,8 @@ static void format_name(char *out, size_t size, const char *words, const char *u
         snprintf(out, size, "%s", words);
 }
 
-/* These write a text or numbers as an attribute. A writer that has failed does nothing, so nobody
- * looks at each single status. */
+/* These write a text or numbers as an attribute. They do nothing if the writer has failed, so the
+   status need not be checked after each call. */
 static void put_text(struct hdf5_writer *writer, const char *object, const char *name,
                      const char *text)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that an external link or a virtual dataset leads to must lie, all symbolic links resolved,
- * in the folder of the first file or below it, or in the folder that the chain allows, and must
- * have the signature of HDF5. Without that the child, should the first file have taken it over,
- * could ask for any file of the folder.
+ * A file to which an external link or a virtual dataset leads must be in the folder of the first
+ * file (after resolving all symbolic links), below it, or in the folder that the chain allows, and
+ * must have the signature of HDF5. Otherwise a malicious first file that takes over the child could
+ * ask for any file.
  */
 #include "io/hdf5/hdf5_input.h"
 
@@ -44,8 +44,8 @@ static enum ts_status take_path(const struct hdf5_input *input, const char *real
     return file->path && file->folder ? TS_OK : ts_diag_no_memory(input->diag, 2 * strlen(real));
 }
 
-/* Takes the descriptor over and hands the file to the child; *file is its number, that of one which
- * is open already where it is the same. */
+/* Takes the descriptor and passes the file to the child. *file becomes its number; if the file is
+   open already, the number that it has. */
 static enum ts_status add_file_take(struct hdf5_input *input, int fd, const struct stat *found,
                                     const char *real, int *file)
 {
@@ -78,7 +78,7 @@ static enum ts_status add_file_take(struct hdf5_input *input, int fd, const stru
     return status;
 }
 
-/* Starts the child and hands it the file, whose descriptor is taken over. */
+/* Starts the child and passes the file to it. Takes the descriptor. */
 static enum ts_status start_take(struct hdf5_input *input, int fd, const struct stat *found,
                                  const char *real)
 {
@@ -95,7 +95,7 @@ static enum ts_status start_take(struct hdf5_input *input, int fd, const struct 
     return status;
 }
 
-/* Takes the folder that the chain allows links to lead to. */
+/* Takes the folder to which the chain allows links to lead. */
 static enum ts_status take_allowed(struct hdf5_input *input)
 {
     char real[PATH_MAX];
@@ -195,10 +195,10 @@ static bool is_below(const char *folder, const char *real)
     return prefix > 0 && strncmp(real, folder, prefix) == 0 && (prefix == 1 || real[prefix] == '/');
 }
 
-/* Finds the real path of the file that a link in `folder` names. As libhdf5 does, a name is
- * relative to the folder of the file that holds the link, and the file of an absolute name that is
- * not there is looked for in that folder. Returns false with errno, and in `real` where it was
- * looked for, where there is no such file. */
+/* Finds the real path of the file that a link in `folder` names. As in libhdf5, a relative name is
+   relative to the folder of the file with the link, and if an absolute name does not exist, its
+   file is looked for in that folder. Returns false with errno if there is no such file; `real` then
+   says where it was looked for. */
 static bool find_linked(const char *folder, const char *name, char real[PATH_MAX])
 {
     char joined[PATH_MAX];
@@ -216,8 +216,8 @@ static bool find_linked(const char *folder, const char *name, char real[PATH_MAX
     return false;
 }
 
-/* Opens the file at a real path; *fd is -1 with the reason where it cannot be read. `what` leads
- * there. */
+/* Opens the file at a real path; *fd becomes -1, with the reason, if it cannot be read. `what` is
+   what leads to it. */
 static enum ts_status open_linked(const struct hdf5_input *input, const char *what,
                                   const char *name, const char *real, int *fd, struct stat *found,
                                   char *reason, size_t size)
@@ -353,7 +353,7 @@ enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_re
     int file = from->file;
     *found = (struct hdf5_ref){0};
     if (from->kind != FINDER_GROUP || strlen(path) >= sizeof request.path)
-        return TS_OK; /* nothing has such a name */
+        return TS_OK; /* there is no object of this name */
     snprintf(request.path, sizeof request.path, "%s", path);
     for (int i = 0; i <= HDF5_INPUT_LINKS; i++) {
         enum ts_status status =

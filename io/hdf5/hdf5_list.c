@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A listing is a child's answer. It has an item for each object in the order of the walk, and one
- * at the end. An item is a structure of fixed size, then its texts with their final zeros. The
- * parent sorts the items into datasets, links, processes and their parameters. The child may be an
- * attacker's, so the parent checks every number and every end.
+ * at the end. An item is a structure of fixed size and its texts with their final zeros. The parent
+ * sorts the items into datasets, links, processes and their parameters. An attacker may have taken
+ * over the child, so the parent checks every number and every end.
  */
 #include "io/hdf5/hdf5_list.h"
 
@@ -16,14 +16,14 @@
 
 /* ---- describe -------------------------------------------------------------------------------- */
 
-/* This writes types, small values and storage of HDF5 objects as text. Files may be foreign: sizes
- * are checked before anything is read. */
+/* Writes types, small values and storage of HDF5 objects as text. Files may be foreign: sizes are
+   checked before anything is read. */
 
 enum { HDF5_VALUE_BYTES = 512 };
 
 enum { VALUES_MOST = 16, VALUE_READ_BYTES = 64 << 10 };
 
-/* Returns true for the filters that this program writes too; others need plugins or libraries. */
+/* Returns true for the filters that this program also writes; others need plugins or libraries. */
 static bool is_built_in(int32_t filter)
 {
     return filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE ||
@@ -31,7 +31,7 @@ static bool is_built_in(int32_t filter)
 }
 
 /* Writes the type of a dataset's elements: "i16", "f32", "u8be", "text[12]", "text", "compound",
- * ...; "" where the library fails. */
+ * ...; "" if the library fails. */
 static void hdf5_type_name(hid_t dataset, char *out, size_t size)
 {
     const hid_t type = H5Dget_type(dataset);
@@ -84,8 +84,8 @@ static void cell_text(const unsigned char *cell, size_t bytes, bool variable, ch
     out[length] = '\0';
 }
 
-/* Reads n texts of an attribute or a dataset, several of them in brackets. Returns 0 where they are
- * too many bytes, -1 where the library fails. */
+/* Reads n texts of an attribute or a dataset; several are in brackets. Returns 0 if they have too
+   many bytes, -1 if the library fails. */
 static int read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t n, char *out,
                       size_t size)
 {
@@ -138,8 +138,8 @@ static bool read_numbers(hid_t dataset, bool integer, size_t n, char *out, size_
 }
 
 /* Writes the value of a small dataset: a number, a text, or up to 16 of them in brackets, with
- * numbers as JSON has them (NaN: null). *text is set where it is unquoted text. Returns false where
- * it is too large or of another kind. */
+   numbers as in JSON (NaN: null). *text is set if it is an unquoted text. Returns false if it is
+   too large or of another kind. */
 static bool hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char *out,
                             size_t size, bool *text)
 {
@@ -223,18 +223,19 @@ static void hdf5_storage_text(const struct hdf5_storage *storage, char *out, siz
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-enum { ITEM_END = -1 }; /* in place of an enum hdf5_kind */
+enum { ITEM_END = -1 }; /* marks the end of a listing, in place of an enum hdf5_kind */
 enum { ATTRIBUTE_BYTES = 256 };
 enum { PATH, TYPE, STORAGE, UNITS, QUANTITY, SHA256, SHA256_TREE, VALUE, TARGET, NX_CLASS, TEXTS };
 
 struct item {
     int32_t kind, rank;
     int32_t is_text; /* of the value */
-    int32_t mark;    /* the root group: it has the marks of this program's files; the end: enum
-                        hdf5_walk_end */
+    /* of the root group: it has the marks of this program's files; at the end: enum
+       hdf5_walk_end */
+    int32_t mark;
     uint64_t stored_bytes;
     hsize_t n[H5S_MAX_RANK];
-    uint32_t bytes[TEXTS]; /* with the final zero; 0: there is no such text */
+    uint32_t bytes[TEXTS]; /* length including the final zero; 0: there is no such text */
 };
 
 /* ---- the child ------------------------------------------------------------------------------- */
@@ -274,7 +275,7 @@ static bool put_object(void *user, const struct hdf5_object *object)
 {
     static const struct {
         int text;
-        enum hdf5_kind kind; /* of the objects that may have it */
+        enum hdf5_kind kind; /* kind of the objects that may have it */
         const char *name;
     } attributes[] = {{UNITS, HDF5_DATASET, "units"},
                       {QUANTITY, HDF5_DATASET, "quantity"},
@@ -310,7 +311,7 @@ enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, 
     if (end == HDF5_WALK_FAILED) {
         struct hdf5_failure failure;
         (void)ts_hdf5_noted_failure(
-            &failure); /* closing the objects on the way has cleared the library's own */
+            &failure); /* closing the objects on the way has erased the library's own reason */
         (void)ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "%s cannot be read: %s", shown,
                                    failure.text);
     }
@@ -323,11 +324,11 @@ enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, 
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* This holds the listing while it grows, and where its next parts go. */
+/* The listing while it grows, and where its next parts go. */
 struct taker {
     struct hdf5_listing *listing;
     struct hdf5_listed **last_object;
-    struct hdf5_process *process; /* that came last; NULL: none yet */
+    struct hdf5_process *process; /* the last process; NULL: none yet */
     struct hdf5_member **last_member;
 };
 
@@ -361,8 +362,8 @@ static bool add_process(struct taker *taker, const char *path)
     return true;
 }
 
-/* Small datasets below the last NXprocess describe it or are its parameters. Returns the path in
- * the process, or NULL for any other object. */
+/* Returns the path within its process of a small dataset below the last NXprocess, which describes
+   the process or is a parameter of it; NULL for any other object. */
 static const char *name_in_process(const struct taker *taker, const struct item *item,
                                    const char *const *texts)
 {
@@ -393,7 +394,7 @@ static bool add_member(struct taker *taker, const char *name, const char *value,
     return true;
 }
 
-/* Returns false where memory is out. */
+/* Returns false if memory is out. */
 static bool add(struct taker *taker, const struct item *item, const char *const *texts)
 {
     const char *name = taker->listing->flat ? NULL : name_in_process(taker, item, texts);
@@ -451,7 +452,7 @@ enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_l
     for (int items = 0; item.kind != ITEM_END; items++) {
         const char *texts[TEXTS];
         if (items > HDF5_WALK_OBJECTS + 1 ||
-            !take_item(&at, end, &item, texts)) /* the root group and the end, too */
+            !take_item(&at, end, &item, texts)) /* the root group and the end are items, too */
             return TS_BAD_INPUT;
         if (item.kind != ITEM_END && !add(&taker, &item, texts))
             return TS_RUN_FAILED;

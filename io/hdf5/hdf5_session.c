@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the parent's side of a session. The channel never blocks: in every round of a loop that
- * sends or receives, the parent checks the clock and the child's processor time, so a child that
- * sends a byte now and then gains nothing by it.
+ * The parent's side of a session. The channel never blocks: in every round of a loop that sends or
+ * receives, the parent checks the clock and the child's processor time, so a child gains nothing by
+ * sending a byte now and then.
  */
 #include "io/hdf5/hdf5_session.h"
 
@@ -19,13 +19,15 @@
 #include "io/file/regular_file.h"
 
 enum { RECORDS_BYTES = 4 << 20, PAST_BYTES = 4 << 20, CODE_BYTES = 40, TICK_MS = 20 };
-enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
+/* limit of all tasks; the limits of single tasks usually apply before */
+enum { LIFE_CPU_SECONDS = 300 };
 
-/* These bound one task; a session as a whole may use a few times as much. */
+/* These bound one task; a whole session may use a few times as much. */
 static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60,
                     session_factor = 3;
 
-/* A task that the child has carried out, to be done again by one that takes its place. */
+/* A task that the child has carried out. If a new child replaces it, that one must carry it out
+   again. */
 struct past_task {
     hdf5_task *task;
     void *request;
@@ -41,13 +43,12 @@ struct hdf5_session {
     struct past_task *past;
     int n_past;
     size_t kept_bytes; /* of them */
-    bool one_life;     /* no other child can take the place of this one, */
-    bool
-        replaced; /* since it has taken the place of another, or there are too many tasks to keep */
+    bool one_life;     /* no new child may replace this one, */
+    bool replaced;     /* because it has replaced one itself, or there are too many tasks to keep */
     struct hdf5_child setup;
     int64_t file_bytes;  /* bytes of all files */
     int64_t waited_ns;   /* for all tasks so far */
-    enum ts_status lost; /* the status of the call that ended the child */
+    enum ts_status lost; /* status of the call that ended the child */
 };
 
 static struct diag_site site_of(const struct hdf5_child *setup, const char *code)
@@ -56,7 +57,7 @@ static struct diag_site site_of(const struct hdf5_child *setup, const char *code
         .code = code, .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
 }
 
-/* Something failed between this process and the child; the file may be whole. */
+/* Reports a failure between this process and the child; the file may be whole. */
 static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_diag *diag)
 {
     const struct diag_site site = site_of(setup, "hdf5-channel");
@@ -132,18 +133,18 @@ enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session,
     return damaged(session, "the process that tried to read it gave no answer", diag);
 }
 
-/* This is the time that one task may use, and why the session ended before the task did: for the
- * file's sake, or because this process could not go on. */
+/* The time that one task may use, and why the session ended before the task did: because of the
+   file, or because this process could not go on. */
 struct allowance {
     double seconds, used_before; /* processor time */
     int64_t end_ns;
     char reason[64];     /* the file's fault; "": none */
     int error;           /* errno of the channel; 0: none */
-    size_t memory_bytes; /* that this process could not get; 0: none */
+    size_t memory_bytes; /* of memory that this process could not get; 0: none */
 };
 
-/* Returns false where the child has used up what is allowed for a task or for all of them, or the
- * clock has run out. */
+/* Returns false if the child has used up what is allowed for a task or for all tasks, or the time
+   is over. */
 static bool may_go_on(const struct hdf5_session *session, struct allowance *allowance)
 {
     const double used = ts_sandbox_cpu_seconds(&session->child);
@@ -158,8 +159,8 @@ static bool may_go_on(const struct hdf5_session *session, struct allowance *allo
     return !*allowance->reason;
 }
 
-/* Waits until the channel is ready. False where the child took too long, with the reason, or where
- * poll fails. */
+/* Waits until the channel is ready. Returns false if the child took too long, with the reason, or
+   if poll fails. */
 static bool await(const struct hdf5_session *session, struct allowance *allowance, short events)
 {
     struct pollfd ready = {.fd = session->child.channel, .events = events};
@@ -175,8 +176,8 @@ static bool await(const struct hdf5_session *session, struct allowance *allowanc
     return false;
 }
 
-/* Returns true where a transfer that failed is worth another try. The end of the child is no error
- * of the channel. */
+/* Returns true if a failed transfer is worth another try. The end of the child is no error of the
+   channel. */
 static bool may_try_again(struct allowance *allowance)
 {
     if (errno == EINTR || errno == EAGAIN)
@@ -203,7 +204,7 @@ static bool transfer(const struct hdf5_session *session, struct allowance *allow
     return true;
 }
 
-/* The head is so small that it goes with its descriptor whole or not at all. */
+/* The head is so small that it is sent, with its descriptor, whole or not at all. */
 static bool send_head(const struct hdf5_session *session, struct allowance *allowance,
                       const struct task_head *head, int fd)
 {
@@ -227,8 +228,8 @@ static enum ts_status report_kill(const struct hdf5_session *session, int signal
     return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
-/* Reports why the child ended without an answer. The file is to blame unless a signal from outside
- * ended it or this process ran out of something. */
+/* Reports why the child ended without an answer: because of the file, unless a signal from outside
+   ended it or this process lacked something. */
 static enum ts_status lose(const struct hdf5_session *session, const struct allowance *allowance,
                            int signal_number, struct ts_diag *diag)
 {
@@ -259,8 +260,8 @@ static bool is_code(const char *text)
     return n > 0 && n < CODE_BYTES && !text[n];
 }
 
-/* Reads one record from the bytes up to `end`. Returns false where it is malformed. The child
- * reports the fault; who asked for the file, and where in the chain, is known here. */
+/* Reads one record from the bytes up to `end`. Returns false if it is malformed. The child reports
+   only the fault; which source asked for the file, and where in the chain, is added here. */
 static bool take_record(const struct hdf5_child *setup, const char **at, const char *end,
                         struct ts_diag *diag)
 {
@@ -291,7 +292,7 @@ static bool take_record(const struct hdf5_child *setup, const char **at, const c
     return true;
 }
 
-/* Takes the answer; false where it is none or does not come. */
+/* Takes the answer; returns false if there is none or it is malformed. */
 static bool take_answer(const struct hdf5_session *session, struct allowance *allowance,
                         int32_t *status, void **answer, size_t *bytes, struct ts_diag *diag)
 {
@@ -322,7 +323,7 @@ static bool take_answer(const struct hdf5_session *session, struct allowance *al
     return whole;
 }
 
-/* An answer of the child, and what it cost to get it. */
+/* An answer of the child, and the time that it took. */
 struct taken {
     struct allowance allowance;
     int32_t status;
@@ -330,7 +331,7 @@ struct taken {
     size_t bytes;
 };
 
-/* Sends a task and takes its answer. Returns false where none came. */
+/* Sends a task and takes its answer. Returns false if none came. */
 static bool carry_out(struct hdf5_session *session, const struct past_task *task,
                       struct taken *taken, struct ts_diag *diag)
 {
@@ -357,7 +358,7 @@ static bool carry_out(struct hdf5_session *session, const struct past_task *task
     return done;
 }
 
-/* FNV-1a; an answer that differs by chance alone is caught, which is all that is asked. */
+/* FNV-1a; it need only detect answers that differ by accident. */
 static uint64_t hash(const void *data, size_t bytes)
 {
     uint64_t sum = UINT64_C(0xCBF29CE484222325);
@@ -366,7 +367,7 @@ static uint64_t hash(const void *data, size_t bytes)
     return sum;
 }
 
-/* Keeps a task that was answered, for a child that takes the place of this one. */
+/* Keeps a task that was answered, for a child that may replace this one. */
 static void remember(struct hdf5_session *session, const struct past_task *task,
                      const struct taken *taken)
 {
@@ -394,7 +395,8 @@ static void remember(struct hdf5_session *session, const struct past_task *task,
     session->past[session->n_past++] = kept;
 }
 
-/* Starts a child that knows what the lost one knew. What it says on the way was said before. */
+/* Starts a child that replaces the lost one and repeats its tasks. Drops their records, which were
+   reported before. */
 static bool take_place(struct hdf5_session *session)
 {
     struct ts_diag *silent = ts_diag_create();
@@ -476,7 +478,7 @@ enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t
 {
     struct stat found;
     if (fstat(fd, &found) == 0) {
-        /* Holes in a file are no reason to take longer. */
+        /* Holes in a file do not give a task more time. */
         const int64_t on_disk = INT64_C(512) * found.st_blocks;
         session->file_bytes += on_disk > 0 && on_disk < found.st_size ? on_disk : found.st_size;
     }

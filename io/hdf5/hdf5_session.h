@@ -2,8 +2,8 @@
  *
  * A session runs libhdf5 on a foreign file in a sandboxed child, because a damaged file can make
  * the library crash, loop or use all memory. The parent opens the files, sends their descriptors
- * and lets the child carry out tasks. A task that does not come to its end within its processor
- * time ends the child, and the file is refused. The parent trusts no length in an answer.
+ * and lets the child carry out tasks. If a task exceeds its processor time, the child is ended and
+ * the file refused. The parent trusts no length in an answer.
  */
 #ifndef IO_HDF5_HDF5_SESSION_H
 #define IO_HDF5_HDF5_SESSION_H
@@ -11,7 +11,7 @@
 #include "io/hdf5/hdf5_child.h"
 
 enum {
-    SESSION_ADDRESS_BYTES = 256 << 20, /* beyond those of a fresh child */
+    SESSION_ADDRESS_BYTES = 256 << 20, /* in addition to those of a fresh child */
     SESSION_WALL_SECONDS = 60,      /* for one task: the file may be on a slow disk or far away */
     SESSION_ANSWER_BYTES = 64 << 20 /* limit of one task's answer */
 };
@@ -29,23 +29,23 @@ struct hdf5_session_options {
 /* Starts a child. */
 enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
                                      struct hdf5_session **session, struct ts_diag *diag);
-/* Hands one more open file in; *root is the child's number of its root group. The descriptor stays
- * the caller's. */
+/* Passes one more open file to the child; *root becomes the child's number of its root group. The
+   descriptor stays the caller's. */
 enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root,
                                    struct ts_diag *diag);
-/* Starts a child with the file at options->path. The caller closes *fd; where fd is NULL the child
- * alone keeps the file. */
+/* Starts a child with the file at options->path. The caller closes *fd; if fd is NULL, only the
+   child keeps the file open. */
 enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options,
                                     struct hdf5_session **session, int *fd, struct ts_diag *diag);
 /* Lets the child carry out a task. *answer is its output, which the caller frees with free(). On
- * failure the child's records are in `diag`, or the reason why the child did not come to its end,
- * and *answer is NULL. Where a signal from outside ends the child, another one takes its place,
- * once: it does all tasks so far again and must answer the same. Once the child is gone calls fail
- * and report nothing more. */
+   failure *answer is NULL, and `diag` has the child's records, or the reason why it did not finish.
+   If a signal from outside ends the child, a new one replaces it, once: it repeats all tasks so far
+   and must give the same answers. When the child is gone, calls fail without reporting anything
+   more. */
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task,
                                     const void *request, size_t bytes, void **answer,
                                     size_t *answer_bytes, struct ts_diag *diag);
-/* Makes a call whose answer has a known size; any other answer is refused. */
+/* Makes a call whose answer has a known size; refuses any other answer. */
 enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task,
                                    const void *request, size_t bytes, void *answer,
                                    size_t answer_bytes, struct ts_diag *diag);

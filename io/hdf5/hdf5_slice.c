@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A sandboxed child reads hyperslabs as float, so that every type and filter that libhdf5 has built
- * in can be looked at. Values come in blocks of whole rows, whose number of rows fits the chunks.
- * Links out of the file are not followed, and a slice has at most SLICE_MAX values.
+ * in can be shown. Values come in blocks of whole rows, whose number of rows fits the chunks. Links
+ * out of the file are not followed, and a slice has at most SLICE_MAX values.
  */
 #include "io/hdf5/hdf5_slice.h"
 
@@ -17,7 +17,7 @@
 
 enum { VOLUMES_MAX = 256, SLICE_MAX = 1 << 28, BLOCK_VALUES = 1 << 22, CACHE_BYTES = 128 << 20 };
 
-/* Chunks are decoded by the library, which holds one three times. */
+/* The library decodes chunks, and holds one three times. */
 static const size_t address_bytes = (size_t)1 << 30;
 
 /* ---- the child: which datasets there are ----------------------------------------------------- */
@@ -28,9 +28,9 @@ struct collection {
     int n;
 };
 
-/* Returns true where a dataset has numbers along `rank` axes, 1 to 4, and writes its shape; a
- * picture is a volume of one slice, and a row of numbers a picture of one row. The slices of
- * several volumes follow one another. */
+/* Returns true if a dataset has numbers along `rank` axes, 1 to 4, and writes its shape. A picture
+   is a volume of one slice, a row of numbers a picture of one row. The slices of several volumes
+   follow one another. */
 static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
     if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) ||
@@ -96,7 +96,7 @@ struct open_answer {
     int32_t is_picture;
 };
 
-/* open_dataset has opened this for read_rows; a session reads one dataset. */
+/* What open_dataset has opened for read_rows; a session reads one dataset. */
 static struct {
     hid_t id;
     int rank;
@@ -104,7 +104,7 @@ static struct {
     char name[HDF5_WALK_PATH]; /* escaped, for messages */
 } opened;
 
-/* Returns the rows of a block: a multiple of the chunks' rows where that is not too much. */
+/* Returns the rows of a block: a multiple of the chunks' rows if that is not too much. */
 static int64_t block_rows(const struct hdf5_storage *storage, int64_t rows, int64_t columns)
 {
     const int64_t most = BLOCK_VALUES / columns > 0 ? BLOCK_VALUES / columns : 1;
@@ -115,7 +115,7 @@ static int64_t block_rows(const struct hdf5_storage *storage, int64_t rows, int6
     return n < rows ? n : rows;
 }
 
-/* Opens the object again with a cache that holds a large chunk from one block to the next. */
+/* Opens the object again, with a cache that keeps a large chunk from one block to the next. */
 static hid_t open_cached(hid_t object)
 {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
@@ -144,7 +144,7 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
                                     "a slice of %s has more than %d values", opened.name,
                                     SLICE_MAX);
     if (storage.layout == STORAGE_VIRTUAL ||
-        storage.layout == STORAGE_EXTERNAL) /* the library would open those files */
+        storage.layout == STORAGE_EXTERNAL) /* the library would open other files */
         return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere",
                                     "%s has its values in other files", opened.name);
     opened.volume_slices = opened.rank > 3 ? (int64_t)storage.n[1] : n[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens datasets of foreign files, with those that a virtual one is made of.
+ * Opens datasets of foreign files, and those of which a virtual one is made.
  *
  * Each part of a virtual dataset is a part of another dataset, in the same file or in another one.
  * A source that is missing is an error, although libhdf5 would give zeros. The child lists the
@@ -24,8 +24,8 @@ struct virtual_axis {
 };
 
 struct selection {
-    int32_t all;     /* everything; the file does not say how much that is */
-    int32_t regular; /* 0: points, or several boxes */
+    int32_t all;     /* all of it; the file does not say how much that is */
+    int32_t regular; /* 0: single points, or several boxes */
     int32_t rank;
     struct virtual_axis axes[MAPPING_RANK];
 };
@@ -82,7 +82,7 @@ static bool describe_mapping(hid_t list, size_t i, struct virtual_mapping *mappi
     return done;
 }
 
-/* The value of what no mapping covers: zero where none is set. */
+/* Finds the value if no mapping gives one; zero if none is set. */
 static bool describe_fill(hid_t dataset, hid_t list, struct virtual_head *head)
 {
     H5D_fill_value_t defined;
@@ -119,7 +119,7 @@ static int64_t last_of(const struct hdf5_indices *indices)
     return ts_hdf5_index(indices, indices->n - 1);
 }
 
-/* Makes n indices of an axis whose last one is a number; false where it is not. */
+/* Makes the n indices of an axis. Returns false if the last one exceeds a 64-bit number. */
 static bool make_indices(const struct virtual_axis *axis, int64_t n, struct hdf5_indices *indices)
 {
     const bool one_block = axis->block == UNLIMITED || n <= axis->block;
@@ -133,7 +133,7 @@ static bool make_indices(const struct virtual_axis *axis, int64_t n, struct hdf5
            !__builtin_add_overflow(end, indices->start, &end);
 }
 
-/* Returns true where both have an index. */
+/* Returns true if the two share an index. */
 static bool meet(const struct hdf5_indices *a, const struct hdf5_indices *b)
 {
     if (last_of(a) < b->start || last_of(b) < a->start)
@@ -150,11 +150,11 @@ static bool meet(const struct hdf5_indices *a, const struct hdf5_indices *b)
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* This is a virtual dataset while its sources are opened. */
+/* A virtual dataset while its sources are opened. */
 struct opening {
     struct hdf5_input *input;
     struct hdf5_stack *stack;
-    struct hdf5_input *source; /* whose child runs, for the next mapping */
+    struct hdf5_input *source; /* the input whose child runs, for the next mapping */
     char file[FINDER_NAME + 32];
     const char **names; /* "FILE:DATASET" of stack->sources */
     size_t room;        /* of stack->parts */
@@ -170,7 +170,7 @@ static enum ts_status refuse(const struct opening *opening, const char *what)
                         "is\", writes a copy that is read");
 }
 
-/* There is no such file, or it has no such dataset. */
+/* Reports that there is no such file, or no such dataset in it. */
 static enum ts_status missing(const struct opening *opening, const char *file, const char *dataset)
 {
     const struct hdf5_input *input = opening->input;
@@ -213,7 +213,7 @@ static bool has_block(const char *name)
     return false;
 }
 
-/* Ends the child of the file that was open, unless the next mapping needs it too. */
+/* Ends the child of the file that is open, unless the next mapping needs it too. */
 static enum ts_status open_file(struct opening *opening, const char *file)
 {
     if (opening->source && !strcmp(file, opening->file))
@@ -225,8 +225,8 @@ static enum ts_status open_file(struct opening *opening, const char *file)
                                 &opening->source);
 }
 
-/* Opens a dataset, or finds it among those that are open. *stack is NULL where there is none of
- * this name. */
+/* Opens a dataset, or finds it among those that are open. *stack becomes NULL if there is none of
+   this name. */
 static enum ts_status open_source(struct opening *opening, const char *file, const char *dataset,
                                   struct hdf5_stack **stack)
 {
@@ -266,7 +266,7 @@ static enum ts_status open_source(struct opening *opening, const char *file, con
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Finds which axis of the source goes along each axis of the virtual dataset. */
+/* Finds which axis of the source belongs to each axis of the virtual dataset. */
 static bool match_axes(struct hdf5_part *part)
 {
     int e = 0;
@@ -303,7 +303,7 @@ static struct hdf5_part *add_part(struct opening *opening)
     return part;
 }
 
-/* Returns the indices of an unlimited axis that a length leaves. */
+/* Returns how many indices of an unlimited axis are below a length. */
 static int64_t count_within(const struct virtual_axis *axis, int64_t length)
 {
     const int64_t past = length - axis->start;
@@ -318,8 +318,8 @@ static bool is_unlimited(const struct virtual_axis *axis)
     return axis->count == UNLIMITED || axis->block == UNLIMITED;
 }
 
-/* Returns the indices of an axis, those of the source's length where it is unlimited; -1 where they
- * are too many. */
+/* Returns how many indices an axis has; if it is unlimited, those below the source's length. -1 if
+   there are too many. */
 static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
 {
     int64_t n;
@@ -328,7 +328,7 @@ static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
     return __builtin_mul_overflow(axis->count, axis->block, &n) ? -1 : n;
 }
 
-/* The script that refuse() names refuses this as well: the values are nowhere. */
+/* The script that refuse() names cannot help here, since the values do not exist. */
 static enum ts_status too_short(const struct opening *opening)
 {
     return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
@@ -336,8 +336,8 @@ static enum ts_status too_short(const struct opening *opening)
                                 opening->stack->name);
 }
 
-/* Makes the indices of the source. *n_unlimited becomes those of its unlimited axis; *empty: there
- * are none. */
+/* Makes the indices of the source. *n_unlimited becomes their number on its unlimited axis; *empty:
+   there are none. */
 static enum ts_status take_from(const struct opening *opening, const struct selection *from,
                                 struct hdf5_part *part, int64_t *n_unlimited, bool *empty)
 {
@@ -357,8 +357,8 @@ static enum ts_status take_from(const struct opening *opening, const struct sele
     return TS_OK;
 }
 
-/* Makes the part of one block of a mapping: of block 0, the only one, if the names have no
- * number. */
+/* Makes the part of one block of a mapping; if the names contain no number, of block 0, the only
+   one. */
 static enum ts_status make_part(struct opening *opening, const struct virtual_mapping *mapping,
                                 int64_t block, bool numbered, const struct hdf5_stack *source)
 {
@@ -399,8 +399,7 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
                : refuse(opening, "a part of it has another shape than the values for it");
 }
 
-/* Opens what a mapping takes values from: one dataset, or one for each number until there is
- * none. */
+/* Opens the sources of a mapping: one dataset, or one for each number until there is none. */
 static enum ts_status open_mapping(struct opening *opening, const struct virtual_mapping *mapping)
 {
     const bool numbered = has_block(mapping->file) || has_block(mapping->dataset);
@@ -425,8 +424,8 @@ static enum ts_status open_mapping(struct opening *opening, const struct virtual
     return refuse(opening, "it has too many parts");
 }
 
-/* Sets the lengths that follow from the parts, and checks that all of these lie inside and
- * apart. */
+/* Sets the lengths that follow from the parts, and checks that no part is outside or overlaps
+   another. */
 static enum ts_status check_parts(const struct opening *opening)
 {
     struct hdf5_stack *stack = opening->stack;
@@ -450,8 +449,8 @@ static enum ts_status check_parts(const struct opening *opening)
     return TS_OK;
 }
 
-/* A frame without any source was lost, or never taken: who reads it is refused. Gaps in all frames
- * are those of a detector. */
+/* A frame without any source was lost or never taken; reading it is refused. A gap in all frames is
+   one of the detector. */
 static enum ts_status check_gaps(const struct opening *opening)
 {
     struct hdf5_stack *stack = opening->stack;
@@ -495,7 +494,7 @@ static enum ts_status check_gaps(const struct opening *opening)
     return TS_OK;
 }
 
-/* Checks what the child says. */
+/* Checks the child's description of a mapping. */
 static bool take_mapping(const void *from, struct virtual_mapping *mapping)
 {
     memcpy(mapping, from, sizeof *mapping);
@@ -548,8 +547,7 @@ static enum ts_status open_all(struct opening *opening, const unsigned char *ans
 }
 
 /* Finds the parts of a virtual dataset of up to three axes, whose storage and type the stack has,
- * and opens the datasets that they come from. Sets the lengths of its axes where they follow from
- * those. */
+   and opens their datasets. Sets the lengths of its axes if they follow from those. */
 static enum ts_status hdf5_virtual_open(struct hdf5_input *input, struct hdf5_stack *stack)
 {
     struct opening opening = {.input = input, .stack = stack};

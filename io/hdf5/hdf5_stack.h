@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child
- * finds out where its bytes lie (io/hdf5/hdf5_storage.h); they are read here, and no length that
- * the file claims is trusted: a chunk decodes to its own size or is damaged. Every chunk that a box
- * touches is decoded once, by one of several threads: shuffle, deflate and fletcher32 by the thread
- * itself, other filters by a process of its own (io/hdf5/hdf5_decoder.h).
+ * Reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child finds
+ * out where its bytes lie (io/hdf5/hdf5_storage.h); they are read here, and no length that the file
+ * claims is trusted: a chunk decodes to its own size or is damaged. Every chunk that a box touches
+ * is decoded once, by one of several threads: shuffle, deflate and fletcher32 by the thread itself,
+ * other filters by a process of its own (io/hdf5/hdf5_decoder.h).
  */
 #ifndef IO_HDF5_HDF5_STACK_H
 #define IO_HDF5_HDF5_STACK_H
@@ -15,7 +15,7 @@
 #include "io/hdf5/hdf5_storage.h"
 #include "io/pool/pool.h"
 
-/* STACK_ANY_RANK: up to three axes, those that lack coming first with length 1. */
+/* STACK_ANY_RANK: up to three axes; missing ones come first, with length 1. */
 enum { STACK_ANY_RANK = -1, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
 
 /* Indices along an axis: the k-th of n is start + k / block * stride + k % block. */
@@ -36,24 +36,24 @@ static inline int64_t ts_hdf5_indices_below(const struct hdf5_indices *indices, 
     if (past <= 0)
         return 0;
     const int64_t blocks = past / indices->stride, rest = past % indices->stride;
-    if (blocks >= indices->n) /* each block has at least one */
+    if (blocks >= indices->n) /* each block has at least one index */
         return indices->n;
     const int64_t k = blocks * indices->block + (rest < indices->block ? rest : indices->block);
     return k < indices->n ? k : indices->n;
 }
 
-/* Returns true where each index is the one before it plus 1. */
+/* Returns true if each index is one more than the previous one. */
 static inline bool ts_hdf5_indices_follow(const struct hdf5_indices *indices)
 {
     return indices->n <= indices->block || indices->stride == indices->block;
 }
 
-/* A part of a virtual dataset, whose values are those of a part of another one. */
+/* A part of a virtual dataset, whose values are those of a part of another dataset. */
 struct hdf5_part {
     const struct hdf5_stack *source;
-    int axis[3]; /* axis of the source, for each of the virtual dataset; -1: one index */
+    int axis[3]; /* for each axis of the virtual dataset, that of the source; -1: one index */
     struct hdf5_indices on[3],
-        from[3]; /* along the axes of the virtual dataset, and of the source */
+        from[3]; /* indices along the axes of the virtual dataset, and of the source */
 };
 
 struct hdf5_stack {
@@ -64,12 +64,13 @@ struct hdf5_stack {
     struct hdf5_storage storage;
     void *compact; /* the values of a compact dataset; else NULL */
     struct storage_chunk
-        *table;        /* where the chunks of a chunked one lie; NULL until they are located */
-    int64_t n[3];      /* axes past the rank have length 1 */
-    int64_t n_volumes; /* the first axis holds so many volumes one after the other; 1 unless it was
-                          folded */
+        *table;   /* where the chunks of a chunked dataset are; NULL until they are located */
+    int64_t n[3]; /* axes past the rank have length 1 */
+    /* number of volumes that the first axis holds one after the other; 1 unless two axes were
+       joined */
+    int64_t n_volumes;
     enum ts_dtype stored,
-        dtype;    /* in the file (f16, f64 too; u64: any 64-bit integers of lists) and as read */
+        dtype;    /* in the file (also f16, f64; u64: any 64-bit integers of lists), and as read */
     bool swapped; /* stored in the other byte order */
     int64_t chunk[3]; /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;
@@ -78,14 +79,15 @@ struct hdf5_stack {
     struct hdf5_part *parts;
     struct hdf5_stack **sources;
     bool has_gaps; /* that no part fills */
-    bool *lost;    /* of a virtual dataset, for each index of its first axis: no part has any of it;
-                      NULL: none is so */
+    /* for each index of the first axis of a virtual dataset: no part has it; NULL: every index has
+       one */
+    bool *lost;
     unsigned char fill[8];
 };
 
 /* A box is elements [first, end) of each axis. Element (i0, i1, i2) goes to `out` at the sum of
- * stride[d] * (i[d] - first[d]), in elements. Along an axis that has a map, map[d][i[d] + shift[d]]
- * is used for the difference, and -1 leaves the index out. */
+   stride[d] * (i[d] - first[d]), in elements. Along an axis with a map, map[d][i[d] + shift[d]]
+   replaces the difference, and -1 leaves the index out. */
 struct hdf5_box {
     int64_t first[3], end[3];
     ptrdiff_t stride[3];
@@ -93,55 +95,53 @@ struct hdf5_box {
     int64_t shift[3];
     void *out; /* values of stack->dtype, or doubles */
     bool doubles;
-    struct ts_rounding *
-        rounding; /* is set to what 64-bit floats lost that became 32-bit ones; NULL: nobody asks */
+    struct ts_rounding *rounding; /* is set to what 64-bit floats lost when they became 32-bit ones;
+                                     NULL: not needed */
 };
 
-/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64
- * bits are read as floats, and in lists as doubles. With the rank TS_MAX_RANK it may have three
- * axes, or four, of which the first two are then one. The stack may be closed whether this fails or
- * not. */
+/* Checks the dataset's type, sizes, storage and filters, but looks for no chunk yet. 64-bit
+   integers are read as floats, and in lists as doubles. With the rank TS_MAX_RANK it may have three
+   axes, or four, of which the first two then become one. The stack may be closed even if this
+   fails. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset,
                                   const char *name, int rank, struct hdf5_stack *stack);
 /* The part of it that checks sizes and storage, and gives the stack as many axes as `rank` says. */
 enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack,
                                    int rank);
-/* Refuses a virtual dataset (hdf5-source-missing) some of whose values no part has: those of an
- * index of the first axis for which `map` has no -1; NULL: of any. What is not wanted may be
- * lost. */
+/* Refuses a virtual dataset (hdf5-source-missing) in which no part has some of the values: of an
+   index of the first axis whose entry in `map` is not -1; NULL: of any index. */
 enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
                                         const struct hdf5_stack *stack, const int64_t *map);
-/* Sets lost[i] to whether index i of an axis has no chunk that was ever written; `any`: to whether
- * it lacks one. Returns how many are lost. The chunks are located. */
+/* Sets lost[i] if index i of an axis has only chunks that were never written; with `any`, if it has
+   at least one. Returns how many are lost. The chunks must be located. */
 int64_t ts_hdf5_stack_unwritten(const struct hdf5_stack *stack, int axis, bool any, bool *lost);
-/* Lets the child find the place of every chunk. Call it before reading. */
+/* Lets the child find the place of every chunk. Must be called before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);
-/* Returns how many indices of an axis are stored together, so that reading one costs as much as
- * reading all of them. */
+/* Returns how many indices of an axis are stored together, so that reading one of them costs as
+   much as reading all. */
 int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis);
-/* Returns the bytes that a reader of so many threads holds, with the table of chunks. */
+/* Returns the bytes of memory of a reader with so many threads, including the table of chunks. */
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads);
 
-/* Reads boxes of one stack by these threads; both must live longer. NULL where memory is out. */
+/* Reads boxes of one stack by these threads; both must outlive it. NULL if memory is out. */
 struct hdf5_stack_reader;
 struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack,
                                                       struct pool *readers);
 void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader); /* NULL does nothing */
-/* Reads a box, and needs no child. Of several chunks that are damaged it reports the first in their
- * order. */
+/* Reads a box, without a child. If several chunks are damaged, reports the first in their order. */
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box);
-/* Reads all of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no
- * double holds are refused. *values is NULL where there is no such dataset. */
+/* Reads all of a dataset of rank 0 or 1 as n doubles in the arena, at most `most`. Refuses integers
+   that double cannot hold. *values is NULL if there is no such dataset. */
 enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset,
                                   const char *name, int64_t most, double **values, int64_t *n);
-/* Reads a list of n vectors of so many numbers at a path below `from`: a dataset of rank 2, or for
- * one column of rank 0 or 1. `most` is of all numbers. */
+/* Reads a list of n vectors with so many columns at a path below `from`: a dataset of rank 2, or,
+   for one column, of rank 0 or 1. `most` limits the number of all numbers. */
 enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from,
                                      const char *path, int64_t columns, int64_t most,
                                      double **values, int64_t *n);
-/* Does what ts_hdf5_stack_list does for the dataset at a path below `from`. */
+/* Does the same as ts_hdf5_stack_list for the dataset at a path below `from`. */
 enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from,
                                      const char *path, int64_t most, double **values, int64_t *n);
 

@@ -10,16 +10,16 @@
 
 #include "io/hdf5/hdf5_stack.h"
 
-/* Every refusal of a storage that other programs read ends here. */
+/* Hints how to convert a file; every refusal of a storage that other programs can read ends
+   here. */
 static enum ts_status hint_plain(const struct hdf5_input *input)
 {
     return ts_diag_hint(input->diag, "the Python script in docs/inputs.md, under \"HDF5 that is "
                                      "not read as it is\", writes a copy that is read");
 }
 
-/* Makes one axis of the first two of four if the order of chunks stays that of the file: each chunk
- * holds whole indices of the first axis, or part of one index and divides the second axis evenly.
- */
+/* Joins the first two of four axes if the order of chunks stays that of the file: each chunk holds
+   whole indices of the first axis, or a part of one index that divides the second axis evenly. */
 static void fold(struct hdf5_stack *stack)
 {
     struct hdf5_storage *storage = &stack->storage;
@@ -39,7 +39,7 @@ static void fold(struct hdf5_stack *stack)
     storage->rank = 3;
 }
 
-/* Puts axes of length 1 before those that there are, so that there are three. */
+/* Adds axes of length 1 in front, so that there are three. */
 static void pad(struct hdf5_stack *stack)
 {
     struct hdf5_storage *storage = &stack->storage;
@@ -130,7 +130,7 @@ static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_s
     return check_filters(input, stack);
 }
 
-/* Storage in one piece must be there in full. */
+/* Storage in one piece must be complete. */
 static enum ts_status check_piece(const struct hdf5_input *input, const struct hdf5_stack *stack)
 {
     const struct hdf5_storage *storage = &stack->storage;
@@ -213,7 +213,7 @@ static int64_t count_lost(const bool *lost, int64_t n)
     return count;
 }
 
-/* The first index of each chunk stands for the others until all is known. */
+/* Marks the first index of each chunk, for the others of the chunk, until all are known. */
 static void mark_chunks(const struct hdf5_stack *stack, int axis, bool any, bool *lost)
 {
     const int64_t n = stack->n[axis], length = stack->chunk[axis];
@@ -228,7 +228,7 @@ static void mark_chunks(const struct hdf5_stack *stack, int axis, bool any, bool
         lost[i] = lost[i / length * length];
 }
 
-/* Marks what a part of a virtual dataset takes from indices that its source has lost. */
+/* Marks what a part of a virtual dataset takes from lost indices of its source. */
 static void mark_part(const struct hdf5_part *part, int axis, bool *lost)
 {
     const int e = part->axis[axis] < 0 ? 0 : part->axis[axis];

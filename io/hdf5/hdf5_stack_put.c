@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This puts elements of a block of the file to their places in the result, with the byte order and
- * type changed on the way. What neither changes is copied by rows.
+ * Moves elements of a block of the file to their places in the result, and converts byte order and
+ * type. If neither changes, rows are copied.
  */
 #include <float.h>
 #include <math.h>
@@ -67,7 +67,7 @@ static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
     return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
-/* Returns the bits of element i of 64 bits. */
+/* Returns the bits of the 64-bit element i. */
 static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
 {
     uint64_t bits;
@@ -75,7 +75,7 @@ static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
     return swapped ? __builtin_bswap64(bits) : bits;
 }
 
-/* Notes where narrowing makes an infinity of what is none, and what it changes. */
+/* Notes if narrowing turns a finite number into an infinity, and how much it changes numbers. */
 static void check_narrow(const struct hdf5_stack *stack, const unsigned char *in, int64_t n,
                          struct put_faults *faults)
 {
@@ -91,7 +91,7 @@ static void check_narrow(const struct hdf5_stack *stack, const unsigned char *in
     }
 }
 
-/* Returns true where an integer of 64 bits has more significant bits than a double holds. */
+/* Returns true if a 64-bit integer has more significant bits than a double. */
 static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, int64_t n)
 {
     bool found = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Boxes of a stack are read by several threads, a chunk or some rows each. Rows of the last axis
- * that the file holds as the result wants them are read straight to their places, also those of
- * chunks without filters: only what lies in the box is read. Other chunks are decoded whole and
- * their elements put to their places.
+ * Several threads read boxes of a stack, a chunk or some rows each. Rows of the last axis that the
+ * result needs as they are in the file are read directly to their places, also from chunks without
+ * filters: only what is in the box is read. Other chunks are decoded whole, and their elements
+ * moved to their places.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,14 +16,14 @@
 #include "io/hdf5/hdf5_stack.h"
 #include "io/hdf5/hdf5_stack_put.h"
 
-/* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads,
- * unless one thread needs more. */
+/* PIECE_BYTES: bytes of rows that a thread reads at once. SCRATCH_BYTES: most bytes of the buffers
+   of all threads, unless one thread needs more. */
 enum { PIECE_BYTES = 1 << 20, SCRATCH_BYTES = 256 << 20 };
 
-/* A thread has these buffers, which are allocated when it first needs them. Those of chunks that a
- * decoder undoes are the decoder's. */
+/* The buffers of a thread, which are allocated when it first needs them. For chunks that a decoder
+   undoes, they are the decoder's. */
 struct buffers {
-    const struct hdf5_stack *stack; /* that they were allocated for */
+    const struct hdf5_stack *stack; /* the stack for which they were allocated */
     struct hdf5_undoer *undoer;
     struct hdf5_decoder *decoder;
     unsigned char *encoded, *block, *other;
@@ -38,14 +38,15 @@ struct hdf5_stack_reader {
     struct buffers *threads;
 };
 
-/* This describes one box of a stored dataset while it is read. */
+/* One box of a stored dataset while it is read. */
 struct reading {
     const struct hdf5_stack *stack;
     const struct hdf5_input *input; /* for messages; each thread has a diag of its own */
     struct hdf5_box box;
     bool takes_rows;
     int64_t n_parts[3]; /* chunks or pieces along each axis */
-    int64_t end;        /* past the number of the last one among those of all boxes */
+    /* one more than the number of its last part; parts of all boxes are counted together */
+    int64_t end;
 };
 
 /* The boxes of stored datasets that make up one box. */
@@ -53,12 +54,12 @@ struct readings {
     struct hdf5_stack_reader *reader;
     struct reading *list;
     int64_t n, room;
-    int64_t **maps; /* that were made for the boxes */
+    int64_t **maps; /* maps that were made for the boxes */
     int64_t n_maps;
-    struct put_faults faults; /* of values that no part gives */
+    struct put_faults faults; /* of the fill value, if no part gives values */
 };
 
-/* A thread reads one part with these. */
+/* What a thread needs to read one part. */
 struct part {
     const struct reading *reading;
     struct buffers *buffers;
@@ -67,8 +68,8 @@ struct part {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Returns true where rows of the last axis lie whole and as they are in the file, each at a known
- * place. */
+/* Returns true if rows of the last axis are whole and unchanged in the file, each at a known
+   place. */
 static bool has_plain_rows(const struct hdf5_stack *stack)
 {
     return stack->chunk_bytes == 0 ||
@@ -111,7 +112,7 @@ static int64_t rows_at_once(const struct hdf5_stack *stack)
 /* Returns the bytes of `block`, and of `other`. */
 static size_t block_bytes(const struct hdf5_stack *stack)
 {
-    if (stack->storage.rank < 2 && stack->chunk_bytes == 0) /* a list of numbers: at once */
+    if (stack->storage.rank < 2 && stack->chunk_bytes == 0) /* a list of numbers is read at once */
         return (size_t)stack->n[0] * ts_dtype_bytes(stack->stored);
     return has_plain_rows(stack) ? (size_t)rows_at_once(stack) * row_bytes(stack)
                                  : ts_hdf5_pipeline_block(&stack->pipeline);
@@ -137,7 +138,7 @@ static size_t most_thread_bytes(const struct hdf5_stack *stack)
     return most;
 }
 
-/* Returns how many of the threads can read at once, so that their buffers stay small. */
+/* Returns how many of the threads can read at once with small buffers. */
 static int useful_threads(const struct hdf5_stack *stack, int threads)
 {
     const size_t most = SCRATCH_BYTES / most_thread_bytes(stack);
@@ -196,7 +197,8 @@ static enum ts_status unreadable(const struct part *part)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Reads rows [j, end) of index i of the first axis, all wanted, straight to their places. */
+/* Reads rows [j, end) of index i of the first axis, all of which are wanted, directly to their
+   places. */
 static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_t end,
                            uint64_t offset)
 {
@@ -217,7 +219,7 @@ static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_
     return ts_file_read_to(part->reading->stack->fd, places, n, offset);
 }
 
-/* Reads rows [first, end) of index i of the first axis. The first of them lies at `offset`. */
+/* Reads rows [first, end) of index i of the first axis. The first of them is at `offset`. */
 static enum ts_status read_rows(const struct part *part, int64_t i, int64_t first, int64_t end,
                                 uint64_t offset)
 {
@@ -245,7 +247,7 @@ static enum ts_status read_rows(const struct part *part, int64_t i, int64_t firs
     return TS_OK;
 }
 
-/* Reads what the box wants of storage in one piece: rows of one index of the first axis. */
+/* Reads what the box needs of storage in one piece: rows of one index of the first axis. */
 static enum ts_status read_piece(const struct part *part, int64_t number)
 {
     const struct reading *reading = part->reading;
@@ -261,7 +263,7 @@ static enum ts_status read_piece(const struct part *part, int64_t number)
                          (uint64_t)(i * stack->n[1] + first) * row_bytes(stack));
 }
 
-/* Reads all of a list of numbers, or what the file holds beside its description. */
+/* Reads all of a list of numbers, or values that came with the description. */
 static enum ts_status read_small(const struct part *part)
 {
     const struct hdf5_stack *stack = part->reading->stack;
@@ -277,8 +279,8 @@ static enum ts_status read_small(const struct part *part)
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* Returns the filters that this chunk skips: of those at the edges a file may have none
- * filtered. */
+/* Returns the filters that this chunk skips; a file may leave partial chunks at the edges
+   unfiltered. */
 static uint32_t skipped_filters(const struct hdf5_stack *stack, const struct storage_chunk *chunk,
                                 const int64_t start[3])
 {
@@ -322,7 +324,7 @@ static enum ts_status read_encoded(const struct part *part, const struct storage
     return status;
 }
 
-/* Reads the rows of a chunk without filters that lie in the box. */
+/* Reads the rows of a chunk without filters that are in the box. */
 static enum ts_status read_plain(const struct part *part, const struct storage_chunk *chunk,
                                  const int64_t start[3])
 {
@@ -346,7 +348,7 @@ static enum ts_status read_plain(const struct part *part, const struct storage_c
     return status;
 }
 
-/* Returns true where the maps keep any index of the chunk. */
+/* Returns true if the maps keep any index of the chunk. */
 static bool is_wanted(const struct reading *reading, const int64_t start[3])
 {
     const struct hdf5_box *box = &reading->box;
@@ -437,7 +439,7 @@ static bool is_small(const struct hdf5_stack *stack)
     return stack->chunk_bytes == 0 && (stack->compact || stack->storage.rank < 2);
 }
 
-/* Returns true where buffers of the one stack serve the other. */
+/* Returns true if buffers for one stack can be used for the other. */
 static bool are_alike(const struct hdf5_stack *a, const struct hdf5_stack *b)
 {
     return a == b || (!is_small(a) && !is_small(b) && has_plain_rows(a) == has_plain_rows(b) &&
@@ -445,7 +447,7 @@ static bool are_alike(const struct hdf5_stack *a, const struct hdf5_stack *b)
                       memcmp(&a->pipeline, &b->pipeline, sizeof a->pipeline) == 0);
 }
 
-/* Makes the thread's buffers those of the stack. */
+/* Makes the thread's buffers fit the stack. */
 static enum ts_status fit_buffers(const struct hdf5_stack *stack, struct buffers *buffers,
                                   struct ts_diag *diag)
 {
@@ -524,7 +526,7 @@ static enum ts_status add_reading(struct readings *readings, const struct hdf5_s
     return TS_OK;
 }
 
-/* Returns a map of n indices, none of them wanted, which lives as long as the readings. */
+/* Returns a map of n indices, all left out, which lives as long as the readings. */
 static int64_t *add_map(struct readings *readings, size_t n)
 {
     int64_t **grown = realloc(readings->maps, (size_t)(readings->n_maps + 1) * sizeof *grown);
@@ -539,8 +541,8 @@ static int64_t *add_map(struct readings *readings, size_t n)
     return map;
 }
 
-/* Maps indices k0 to k1 - 1 of an axis of the part to where the box of the virtual dataset puts
- * them. */
+/* Maps indices k0 to k1 - 1 of an axis of the part to their places in the box of the virtual
+   dataset. */
 static bool map_axis(struct readings *readings, const struct hdf5_part *part, int d, int64_t k0,
                      int64_t k1, const struct hdf5_box *box, struct hdf5_box *from,
                      ptrdiff_t *offset)
@@ -572,7 +574,7 @@ static bool map_axis(struct readings *readings, const struct hdf5_part *part, in
 static enum ts_status add_stack(struct readings *readings, const struct hdf5_stack *stack,
                                 const struct hdf5_input *input, const struct hdf5_box *box);
 
-/* Adds what the box wants of one part of a virtual dataset. */
+/* Adds what the box needs of one part of a virtual dataset. */
 static enum ts_status add_part(struct readings *readings, const struct hdf5_stack *stack,
                                const struct hdf5_part *part, const struct hdf5_input *input,
                                const struct hdf5_box *box)
@@ -603,7 +605,7 @@ static enum ts_status add_part(struct readings *readings, const struct hdf5_stac
     return wanted ? add_stack(readings, part->source, input, &from) : TS_OK;
 }
 
-/* Puts the fill value everywhere; the parts come later. */
+/* Fills the whole box with the fill value; the parts come later. */
 static enum ts_status fill_gaps(struct readings *readings, const struct hdf5_stack *stack,
                                 const struct hdf5_input *input, const struct hdf5_box *box)
 {
@@ -621,7 +623,7 @@ static enum ts_status fill_gaps(struct readings *readings, const struct hdf5_sta
     return TS_OK;
 }
 
-/* Adds the box of a dataset, or those of the datasets that its values come from. */
+/* Adds the box of a dataset, or those of its sources. */
 static enum ts_status add_stack(struct readings *readings, const struct hdf5_stack *stack,
                                 const struct hdf5_input *input, const struct hdf5_box *box)
 {

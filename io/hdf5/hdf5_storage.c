@@ -2,9 +2,9 @@
  *
  * The child's side asks libhdf5 for type, shape, layout and filters; the parent's side checks the
  * answers. The table of chunks is found by asking the library to read each chunk with a driver that
- * notes the address instead of reading. H5Dget_chunk_info_by_coord would answer as well, but up to
- * HDF5 1.14 it goes through all chunks each time (half a minute for 16,000), and it forgets the
- * user block.
+ * notes the address instead of reading. H5Dget_chunk_info_by_coord would do as well, but up to HDF5
+ * 1.14 it goes through all chunks each time (half a minute for 16,000), and it ignores the user
+ * block.
  */
 #include "io/hdf5/hdf5_storage.h"
 
@@ -117,7 +117,7 @@ static bool describe_filters(hid_t list, struct hdf5_storage *storage)
     return true;
 }
 
-/* Chunks that cover the dataset; INT64_MAX where there are more. */
+/* Returns how many chunks cover the dataset; INT64_MAX if there are more. */
 static int64_t count_chunks(const struct hdf5_storage *storage)
 {
     int64_t n_chunks = 1;
@@ -160,8 +160,8 @@ static bool describe_layout(hid_t dataset, struct hdf5_storage *storage)
     if (storage->layout == STORAGE_CHUNKED)
         done = describe_chunks(list, storage);
     if (storage->layout == STORAGE_CONTIGUOUS) {
-        const haddr_t offset =
-            H5Dget_offset(dataset); /* counts from the start of the file, user block and all */
+        const haddr_t offset = H5Dget_offset(
+            dataset); /* counts from the start of the file, including the user block */
         storage->offset = offset <= INT64_MAX ? (int64_t)offset : -1;
     }
     if (storage->layout == STORAGE_CONTIGUOUS || storage->layout == STORAGE_COMPACT)
@@ -184,7 +184,7 @@ static bool write_compact(hid_t dataset, const struct hdf5_storage *storage, FIL
     return done;
 }
 
-/* Returns the bytes of all values; -1 where that is more than a number holds. */
+/* Returns the bytes of all values; -1 if that exceeds a 64-bit number. */
 static int64_t value_bytes(const struct hdf5_storage *storage)
 {
     size_t bytes = storage->element_bytes;
@@ -214,7 +214,7 @@ bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FI
 
 /* ---- the child: the table -------------------------------------------------------------------- */
 
-/* This is the last read that the library asked for. */
+/* The last read that the library asked for. */
 static struct {
     herr_t (*read)(H5FD_t *, H5FD_mem_t, hid_t, haddr_t, size_t, void *);
     uint64_t offset;
@@ -234,8 +234,8 @@ static herr_t note_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t o
     return 0;
 }
 
-/* Returns true where the chunk was never written; for one without filters H5Dget_chunk_storage_size
- * fails then. */
+/* Returns true if the chunk was never written; H5Dget_chunk_storage_size then fails for chunks
+   without filters. */
 static bool is_unwritten(hid_t dataset, const hsize_t *at)
 {
     haddr_t address = 0;
@@ -251,7 +251,7 @@ static bool find_chunk(hid_t dataset, const hsize_t *at, struct storage_chunk *c
     herr_t sized;
     char nothing;
     *chunk = (struct storage_chunk){0};
-    H5E_BEGIN_TRY /* whether it is a failure is known below */
+    H5E_BEGIN_TRY /* it is decided below if this is a failure */
     {
         sized = H5Dget_chunk_storage_size(dataset, at, &bytes);
     }

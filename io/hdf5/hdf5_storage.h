@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds out where the values of an HDF5 dataset lie in its file. A sandboxed child asks
- * libhdf5 and sends a description and, for chunked datasets, a table of chunks. The parent checks
- * both against the size of the file and then reads the bytes itself, with pread and its own
- * decoder: no value passes through the child, and any number of threads may read through one
- * descriptor.
+ * Finds where the values of an HDF5 dataset are in its file. A sandboxed child asks libhdf5 and
+ * sends a description and, for chunked datasets, a table of chunks. The parent checks both against
+ * the size of the file and then reads the bytes itself, with pread and its own decoder: no value
+ * passes through the child, and any number of threads may read through one descriptor.
  */
 #ifndef IO_HDF5_HDF5_STORAGE_H
 #define IO_HDF5_HDF5_STORAGE_H
@@ -40,25 +39,24 @@ struct storage_filter {
 struct hdf5_storage {
     int32_t class; /* enum storage_class */
     uint32_t element_bytes;
-    uint8_t standard; /* exactly one of the library's two's complement or IEEE types: no padding, no
-                         odd layout */
+    /* the type is exactly one of the library's two's complement or IEEE types, without padding */
+    uint8_t standard;
     uint8_t big_endian, has_sign;
-    uint8_t variable; /* texts of variable length, which lie elsewhere in the file */
+    uint8_t variable; /* texts of variable length, which are elsewhere in the file */
     int32_t rank;
     int64_t n[STORAGE_RANK];
     int32_t layout;         /* enum storage_layout */
     int64_t offset;         /* contiguous: from the start of the file; -1: never written */
     int64_t stored_bytes;   /* contiguous, compact */
-    uint32_t compact_bytes; /* that follow the structure */
+    uint32_t compact_bytes; /* bytes of values that follow the structure */
     int64_t chunk[STORAGE_RANK];
-    int64_t
-        n_chunks; /* in the grid that covers the dataset; INT64_MAX: more than that number holds */
+    int64_t n_chunks;         /* in the grid that covers the dataset; INT64_MAX: more than fit */
     uint8_t edges_unfiltered; /* partial chunks at the edges skip the filters */
-    int32_t n_filters;        /* there may be more than `filters` holds */
+    int32_t n_filters;        /* number of filters, which may exceed what `filters` holds */
     struct storage_filter filters[STORAGE_FILTERS];
 };
 
-/* This is one chunk of the grid; the table has them in row-major order. */
+/* One chunk of the grid; the table has them in row-major order. */
 struct storage_chunk {
     uint64_t offset;  /* from the start of the file */
     uint32_t bytes;   /* as stored; 0: never written */
@@ -68,13 +66,13 @@ struct storage_chunk {
 /* ---- the child, between enter and leave ------------------------------------------------------ */
 
 /* Returns a type of halves in the byte order of H5T_IEEE_F32LE or H5T_IEEE_F32BE, which the caller
- * closes; negative where the library fails. Libraries before 1.14.4 have no name for it. */
+   closes; negative if the library fails. Libraries before 1.14.4 have no name for it. */
 hid_t ts_hdf5_half_type(hid_t like);
 /* Fills in the fields that follow from the type: class, element_bytes, standard, big_endian,
  * has_sign, variable. */
 void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage);
-/* Fills in all of a zeroed structure. Returns false where the library fails; its error stack has
- * the reason. */
+/* Fills in all of a zeroed structure. Returns false if the library fails; its error stack has the
+ * reason. */
 bool ts_hdf5_storage_find(hid_t dataset, struct hdf5_storage *storage);
 /* Writes the structure and the bytes of a compact dataset. */
 bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FILE *out);
@@ -84,13 +82,13 @@ bool ts_hdf5_storage_write_table(hid_t dataset, const struct hdf5_storage *stora
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Parses the description in a child's answer. Every size that follows from others is computed
- * again. Returns false where the answer contradicts itself; a reader refuses sizes that are merely
- * too large for it. */
+/* Parses the description in a child's answer, and computes every size again that follows from
+   others. Returns false if the answer contradicts itself. Sizes that are only too large are for the
+   reader to refuse. */
 bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage *storage,
                           const void **compact);
-/* Checks that the answer has one entry per chunk and that each lies inside the file. *outside
- * becomes the first chunk that does not, or -1. */
+/* Checks that the answer has one entry per chunk and that each chunk is inside the file. *outside
+   becomes the first chunk that is not, or -1. */
 bool ts_hdf5_storage_check_table(const struct hdf5_storage *storage, const void *answer,
                                  size_t bytes, int64_t file_bytes, int64_t *outside);
 /* Returns the number of the chunk that holds the element at `at`. */

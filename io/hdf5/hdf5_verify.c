@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This gives the verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs
- * nowhere else on a foreign file), threads read all of it once, and the digests are compared. The
- * writer's own check at its end goes the same way, but takes chunks as proved that were checked as
- * they were written. What is wrong is named by the smallest thing that shows it: a dataset, then
- * the root, which stands for attributes, links and structure, then the bytes.
+ * Verifies a file: a sandboxed child lists it and finds where values are (libhdf5 runs nowhere else
+ * on a foreign file), threads read all of it once, and the digests are compared. The writer's own
+ * check at its end does the same, but takes chunks as proved that were checked as they were
+ * written. A fault is reported for the smallest thing that shows it: a dataset, then the root,
+ * whose digest covers attributes, links and structure, then the bytes.
  */
 #include "io/hdf5/hdf5_verify.h"
 
@@ -30,8 +30,8 @@
 
 /* ---- trailer --------------------------------------------------------------------------------- */
 
-/* Every byte of the trailer has one right value, so that each changed bit of it shows: the head is
- * made anew from the file's length and compared. */
+/* Every byte of the trailer has one right value, so each changed bit is found: the head is made
+   again from the file's length and compared. */
 
 enum { SUM_AT = TRAILER_BYTES - DIGEST_SUM_BYTES };
 
@@ -54,8 +54,8 @@ bool ts_hdf5_trailer_write(int fd, uint64_t bytes, const unsigned char sum[DIGES
     return ts_file_write_at(fd, trailer, sizeof trailer, bytes);
 }
 
-/* Returns true where a file of so many bytes ends with a trailer that fits its length, and writes
- * its digest to `sum`. */
+/* Returns true if a file of so many bytes ends with a trailer that states its length, and writes
+   its digest to `sum`. */
 static bool hdf5_trailer_read(int fd, uint64_t file_bytes, unsigned char sum[DIGEST_SUM_BYTES])
 {
     unsigned char expected[TRAILER_BYTES], found[TRAILER_BYTES];
@@ -72,18 +72,19 @@ static bool hdf5_trailer_read(int fd, uint64_t file_bytes, unsigned char sum[DIG
 /* ---- descriptions of images ------------------------------------------------------------------ */
 
 /* Directions must be at right angles, spacings positive and finite, units known
- * (io/file/result_check.h). Whoever edits a file can compute its digests anew, and the first
- * version of the digests did not cover attributes at all. An image is an NXdata group with the
- * attribute "axes" and the dataset "data", which tables lack; it is put together from the lines of
- * the listing, in which the axes and the values follow their group. */
+   (io/file/result_check.h). These checks are needed because whoever edits a file can compute its
+   digests anew, and the first version of the digests did not cover attributes. An image is an
+   NXdata group with the attribute "axes" and the dataset "data", which tables lack. Its description
+   is put together from the lines of the listing, in which the axes and the values follow their
+   group. */
 
 enum { UNIT_BYTES = 32 };
 
 struct sense {
-    const char *group; /* path, ended by the line; NULL: no image */
+    const char *group; /* path, which the line ends; NULL: no image */
     struct ts_image image;
-    /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group
-     * itself, or else another. */
+    /* The object to which attributes belong: an axis (-1: none), the dataset "data", the group
+       itself, or another. */
     int axis;
     bool values, itself;
     bool has_data;
@@ -91,8 +92,8 @@ struct sense {
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 
-/* Gives the value of a line that is an attribute of this name, and of a type that begins so: at
- * most `size` bytes of it. Returns their number, or 0 for another attribute. */
+/* Reads the value of an attribute of this name whose type begins so: at most `size` bytes. Returns
+   their number; 0 if the line is not that attribute. */
 static size_t get_value(const char *line, const char *name, const char *dtype, void *out,
                         size_t size)
 {
@@ -131,7 +132,7 @@ static void take_attribute(struct sense *sense, const char *line)
         (void)get_value(line, "units", "|S", sense->axis_units[sense->axis], UNIT_BYTES - 1);
         (void)get_value(line, "spacing", "<f8", &image->axes[sense->axis].spacing, sizeof(double));
         if (image->axes[sense->axis].kind ==
-            TS_AXIS_Y) /* y falls with the row; in older files it rises */
+            TS_AXIS_Y) /* y decreases with the row; in older files it increases */
             image->axes[sense->axis].spacing = fabs(image->axes[sense->axis].spacing);
     } else if (sense->values) {
         (void)get_value(line, "units", "|S", sense->unit, UNIT_BYTES - 1);
@@ -208,11 +209,11 @@ static bool check_descriptions(struct verification *check)
 
 /* ---- the pass over the file ------------------------------------------------------------------ */
 
-/* It is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what is between them),
- * and threads take part after part, read it with pread and hash it as bytes of the file and as
- * values of its dataset. Parts are in the order of the file, so that the disk sees rising offsets.
- * Chunks that the writer in this process has proved are parts too, so that what is between them is
- * known, but are not read. */
+/* The file is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what is between
+   them). Threads take part after part, read it with pread, and hash it as bytes of the file and as
+   values of its dataset. Parts are in the order of the file, so that the disk is read at rising
+   offsets. Chunks that the writer in this process has proved are parts too, so that the gaps
+   between parts are known, but are not read. */
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -229,8 +230,8 @@ struct pass {
     struct part *parts;
     size_t n, capacity, largest, largest_chunk;
     struct scratch *scratch; /* of each thread */
-    pthread_mutex_t lock;    /* for all below, and for what it sets in the check */
-    int64_t failed;          /* the lowest part that failed, n without one */
+    pthread_mutex_t lock;    /* guards all below, and what the pass sets in the check */
+    int64_t failed;          /* the lowest part that failed; n if none did */
 };
 
 static bool add_part(struct pass *pass, const struct part *part)
@@ -282,7 +283,7 @@ static int compare_parts(const void *a, const void *b)
     return one->offset < two->offset ? -1 : one->offset > two->offset;
 }
 
-/* Every byte of the body belongs to one part. */
+/* Adds the gaps as parts, so that every byte of the body belongs to one part. */
 static bool fill_gaps(struct pass *pass)
 {
     const size_t n = pass->n;
@@ -393,8 +394,8 @@ static enum ts_status check_part(void *user, int thread, int64_t i, struct ts_di
     return done ? TS_OK : fail_part(pass, i, 0);
 }
 
-/* A digest of version 1 takes its parts in their order, so a file that has such digests is read by
- * one thread. */
+/* A digest of version 1 takes its parts in order, so one thread reads a file that has such
+   digests. */
 static bool check_parts(struct pass *pass)
 {
     const size_t most = pass->check->version == DIGEST_VERSION ? (size_t)pass->check->threads : 1;
@@ -417,7 +418,7 @@ static bool check_parts(struct pass *pass)
     return done || (!ready && ts_verify_no_memory(pass->check));
 }
 
-/* Datasets that are damaged have no digest. */
+/* Ends the digests of all datasets except damaged ones. */
 static bool end_digests(struct verification *check)
 {
     bool done = true;
@@ -431,7 +432,7 @@ static bool end_digests(struct verification *check)
 }
 
 /* Reads all of the body once, in threads, and ends the digests of datasets and body. Damaged chunks
- * are recorded in their datasets. Returns false with a problem where the pass itself fails. */
+ * are recorded in their datasets. Returns false with a problem if the pass itself fails. */
 static bool pass_over_file(struct verification *check)
 {
     struct pass pass = {.check = check};
@@ -490,7 +491,7 @@ static int compare_paths(const void *a, const void *b)
                   (*(const struct verify_dataset *const *)b)->path);
 }
 
-/* Adds what version 1 digests: datasets alone, by path. */
+/* Adds what digests of version 1 cover: only datasets, by path. */
 static bool add_paths(const struct verification *check, struct digest *digest)
 {
     const struct verify_dataset **sorted = calloc(check->n_datasets + 1, sizeof *sorted);
@@ -560,8 +561,8 @@ static bool judge_datasets(struct verification *check)
     return true;
 }
 
-/* Finds the dataset that has its first chunk there. It may have another path than the writer used:
- * of hard links the listing follows the first. */
+/* Finds the dataset whose first chunk is there. Its path may differ from the writer's: if there are
+   hard links, the listing has the first one. */
 static const struct hdf5_proved *find_written(const struct hdf5_written *written, uint64_t offset)
 {
     for (size_t i = 0; i < written->n_datasets; i++)
@@ -571,7 +572,7 @@ static const struct hdf5_proved *find_written(const struct hdf5_written *written
 }
 
 /* Takes over what the writer has proved: every chunked dataset is one of its own, and its chunks
- * stand where they were written. */
+   are where they were written. */
 static bool match_written(struct verification *check)
 {
     size_t n = 0;
@@ -648,7 +649,7 @@ static enum ts_status report(const struct verification *check, const char *shown
             diag, failed, &(struct diag_site){.code = "hdf5-read"}, "cannot read '%s': %s", shown,
             check->read_error < 0 ? "it became shorter" : strerror(check->read_error));
     ts_text_escape(at, sizeof at, check->at);
-    /* A file that this run wrote may well be right, and only reading it failed. */
+    /* A file that this run wrote may be right although reading it failed. */
     const char *code = check->written ? "output-check" : "hdf5-damaged";
     return ts_diag_error(diag, failed, &(struct diag_site){.code = code}, "'%s'%s %s%s%s", shown,
                          *at ? ":" : "", at, *at ? " " : "", check->problem);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This checks a result. Version 2 of the digests covers values, attributes and structure, and the
- * trailer every byte; version 1, of older files, the values alone. docs/provenance.md defines both.
+ * Checks a result. Version 2 of the digests covers values, attributes and structure, and the
+ * trailer covers every byte; version 1, of older files, covers only the values. docs/provenance.md
+ * defines both.
  */
 #ifndef IO_HDF5_HDF5_VERIFY_H
 #define IO_HDF5_HDF5_VERIFY_H
@@ -15,34 +16,34 @@
 
 /* The trailer is the last bytes of a result: 16 bytes that name it, its version (64 bits,
  * little-endian, as all numbers here), the number of bytes before it, and their digest
- * (io/file/digest_tree.h). HDF5 ends before it and does not look at it; a library that opens the
- * file for writing cuts it off. */
+ * (io/file/digest_tree.h). HDF5 ends before it and ignores it; a library that opens the file for
+ * writing cuts it off. */
 
 enum { TRAILER_BYTES = 64 };
 
-/* Appends the trailer to a file of so many bytes. Returns false with errno where it cannot. */
+/* Appends the trailer to a file of so many bytes. Returns false with errno if it cannot. */
 bool ts_hdf5_trailer_write(int fd, uint64_t bytes, const unsigned char sum[DIGEST_SUM_BYTES]);
 
 enum { DIGEST_VERSION = 2 };
 
-/* The proof counts what the check covered, all of which is as it was written. */
+/* Counts of what the check covered, all of which is unchanged. */
 struct hdf5_proof {
     int version;
     size_t datasets, attributes;
     uint64_t value_bytes;
-    char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
+    char digest[DIGEST_TEXT_BYTES]; /* digest of the root, which covers the whole file */
 };
 
 /* Recomputes every digest of a result and checks that its images make sense; names the first
- * difference. `proof` may be NULL. Returns TS_BAD_INPUT where something differs, where the file is
- * not complete, or where it is no result of this program. */
+   difference. `proof` may be NULL. Returns TS_BAD_INPUT if something differs, or if the file is
+   incomplete or no result of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
-/* ts_hdf5_verify for a file that is open already, in this process and as the first file of a
- * session. */
+/* Does the same for a file that is open already, both in this process and as the first file of a
+   session. */
 enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path,
                                    struct hdf5_proof *proof, struct ts_diag *diag);
-/* This is a chunked dataset whose chunks were proved while they were written: each decodes to
- * values of which this is the digest, and was read back from its place. */
+/* A chunked dataset whose chunks were proved while they were written: each decodes to values that
+   have this digest, and was read back from its place. */
 struct hdf5_proved {
     const struct storage_chunk *chunks;
     int64_t n_chunks;
@@ -58,13 +59,13 @@ struct hdf5_written {
 };
 
 /* Checks the file that the writer has just closed, through its own descriptor and in this process,
- * and appends the trailer. It reads all bytes but those of the chunks in `written`, which are
- * borrowed and must stand where they were written. `shown` stands for the path in messages;
- * TS_RUN_FAILED where something is wrong. */
+   and appends the trailer. Reads all bytes except those of the chunks in `written`, which are
+   borrowed and must be where they were written. Messages call the file `shown`. Returns
+   TS_RUN_FAILED if something is wrong. */
 enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads,
                             const struct hdf5_written *written, struct ts_diag *diag);
-/* Computes the root digest of version 2 from the datasets' digests as they stand. Call it between
- * enter and leave. */
+/* Computes the root digest of version 2 from the datasets' digests in the file. Must be called
+   between enter and leave. */
 bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This turns the lines that io/hdf5/hdf5_content.c writes into datasets. Every length is checked
- * against the bytes that there are.
+ * Parses the lines that io/hdf5/hdf5_content.c writes into datasets. Every length is checked
+ * against the bytes that are there.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ bool ts_verify_no_memory(struct verification *check)
 
 static bool grow(void **array, size_t n, size_t element_bytes)
 {
-    if (n & (n - 1)) /* the capacity is a power of two */
+    if (n & (n - 1)) /* the capacity is a power of two, and doubles when it is reached */
         return true;
     void *grown = realloc(*array, (n ? 2 * n : 1) * element_bytes);
     if (grown)
@@ -50,7 +50,7 @@ size_t ts_verify_hex(const char *hex, void *bytes, size_t n)
     return n;
 }
 
-/* A digest is 64 characters of text, which the lines have in hexadecimal digits. */
+/* A digest is 64 characters of text; the lines have these as hexadecimal digits. */
 static void parse_digest(const char *hex, char digest[DIGEST_TEXT_BYTES])
 {
     const size_t n = DIGEST_TEXT_BYTES - 1;
@@ -134,10 +134,11 @@ static void take_mark(struct verification *check, const char *line)
 
 bool ts_verify_content(struct verification *check, size_t bytes)
 {
-    struct verify_dataset *dataset = NULL; /* that the lines belong to; NULL: to another object */
+    /* the dataset to which the lines belong; NULL: another object */
+    struct verify_dataset *dataset = NULL;
     bool at_root = false, done = true;
     char *at = check->content, *end = at + bytes;
-    check->version = 1; /* unless the root has a version */
+    check->version = 1; /* the version, if the root states none */
     while (done && at < end) {
         char *line = at, *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline)
@@ -202,7 +203,7 @@ static const char *describe_chunks(struct verify_dataset *dataset)
     return NULL;
 }
 
-/* Sets bytes and grid. NULL, or why the dataset is not read. */
+/* Sets bytes and grid. Returns NULL, or why the dataset cannot be read. */
 static const char *describe(struct verify_dataset *dataset, uint64_t body_bytes)
 {
     const struct hdf5_storage *storage = &dataset->storage;
@@ -230,7 +231,7 @@ static const char *describe(struct verify_dataset *dataset, uint64_t body_bytes)
         !ts_chunk_grid_init(&dataset->grid, storage->rank, storage->n, storage->element_bytes))
         return "its size cannot be addressed";
     if (storage->layout == STORAGE_CHUNKED &&
-        storage->chunk[0] == 1) /* as ts_hdf5_frames cuts them */
+        storage->chunk[0] == 1) /* as ts_hdf5_frames makes them */
         ts_chunk_grid_part(&dataset->grid);
     return describe_chunks(dataset);
 }

@@ -11,7 +11,7 @@
 
 struct verify_dataset {
     char *path;  /* owned */
-    size_t line; /* its line in the listing */
+    size_t line; /* number of its line in the listing */
     struct hdf5_storage storage;
     const void *compact;
     struct storage_chunk *chunks; /* grid.n_chunks of them; owned */
@@ -21,9 +21,9 @@ struct verify_dataset {
     char expected[DIGEST_TEXT_BYTES]; /* "": the file has none */
     char found[DIGEST_TEXT_BYTES];
     struct digest_tree *tree;
-    int64_t damaged;     /* the first chunk that does not decode, -1: none */
-    struct digest *flat; /* version 1: digest of all values in order, in place of the tree */
-    bool proved;         /* `found` is known, and the chunks are not read */
+    int64_t damaged;     /* the first chunk that does not decode; -1: none */
+    struct digest *flat; /* version 1: digest of all values in order, instead of the tree */
+    bool proved;         /* `found` is known, so the chunks are not read */
 };
 
 struct verification {
@@ -36,23 +36,23 @@ struct verification {
     const char **lines;               /* lines of the listing */
     size_t n_lines, n_datasets, n_attributes;
     struct verify_dataset *datasets;
-    struct digest_tree *body;           /* digest of the body; version 2 alone */
-    const struct hdf5_written *written; /* by the writer in this process, NULL: unknown */
+    struct digest_tree *body; /* digest of the body; only in version 2 */
+    /* what the writer in this process has proved; NULL: nothing */
+    const struct hdf5_written *written;
     /* The first fault that was found. */
     char at[HDF5_WALK_PATH]; /* path; "": the file */
     char problem[200];       /* predicate */
     bool no_memory;
-    int read_error; /* errno; -1: the file ended before */
+    int read_error; /* errno; -1: the file ended too early */
 };
 
 /* Parses the lines of check->content, which are not trusted. Returns false with a problem. */
 bool ts_verify_content(struct verification *check, size_t bytes);
-/* Works out how each dataset is stored, as far as this program writes such. False with a
- * problem. */
+/* Finds how each dataset is stored, if this program writes such storage. Returns false with a
+   problem. */
 bool ts_verify_describe(struct verification *check);
 
-/* Sets the problem of the object at the path, or with "" of the file. Returns false, for
- * convenience. */
+/* Sets the problem of the object at the path; "": of the file. Always returns false. */
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool ts_verify_no_memory(struct verification *check);

@@ -25,13 +25,13 @@ struct walk {
     char path[HDF5_WALK_PATH], target[HDF5_WALK_PATH];
 };
 
-/* Returns the first path of an object that came before, or NULL. Objects with one link cannot come
- * twice; the root group has none that it counts. */
+/* Returns the first path of an object that was visited before, or NULL. Objects with one link
+   cannot recur; the root group has none that counts. */
 static const char *first_path(struct walk *walk, hid_t object, bool *failed)
 {
     H5O_info_t info;
-    /* The size of its metadata has the library look at heaps, trees and indices, where other
-     * readers would stumble. */
+    /* For the size of its metadata the library would read heaps, trees and indices, and fail on
+       files that are damaged there. */
     *failed = H5Oget_info2(object, &info, H5O_INFO_BASIC | H5O_INFO_META_SIZE) < 0;
     if (*failed)
         return NULL;
@@ -120,7 +120,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, 
     else
         visit_named(walk, group, name, link);
     if (walk->end != HDF5_WALK_DONE)
-        return 1; /* the path stays, to say where it ended */
+        return 1; /* the path stays, to say where the walk ended */
     walk->path[length] = '\0';
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the life of the output file: create, groups and links, commit, abandon. The order at the
- * end makes a whole file: all datasets, the root's digest over them, the mark `complete`, the check
- * of what no chunk's own check covers, the trailer, and only then the name. HDF5's version bounds
- * are V110 to V110, because then every piece of metadata carries a checksum.
+ * The life of the output file: create, groups and links, commit, abandon. The order at the end
+ * ensures that a file is whole: all datasets, the root's digest over them, the mark `complete`, the
+ * check of what no chunk's own check covers, the trailer, and only then the name. HDF5's version
+ * bounds are V110 to V110, because then every piece of metadata has a checksum.
  */
 #include "io/hdf5/hdf5_write.h"
 
@@ -40,7 +40,7 @@ static void close_unfinished(struct hdf5_writer *writer)
 
 static void destroy_writer(struct hdf5_writer *writer)
 {
-    ts_chunk_queue_destroy(writer->queue); /* first: its threads use all the rest */
+    ts_chunk_queue_destroy(writer->queue); /* comes first, since its threads use all the rest */
     if (writer->h5 >= 0)
         close_unfinished(writer);
     for (int i = 0; i < writer->n_datasets; i++)
@@ -185,7 +185,7 @@ const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
     return writer->file->temporary;
 }
 
-/* Has viewers open the file at the first image, unless the caller has set a default. */
+/* Makes viewers open the file at the first image, unless the caller has set a default. */
 static void write_defaults(struct hdf5_writer *writer)
 {
     const char *entry = writer->default_entry, *data = writer->default_data;
@@ -212,7 +212,7 @@ static void flush_file(struct hdf5_writer *writer)
     ts_hdf5_leave();
 }
 
-/* `complete` comes last, after all else has reached the system. */
+/* `complete` comes last, after everything else was written. */
 static enum ts_status write_seals(struct hdf5_writer *writer)
 {
     char digest[DIGEST_TEXT_BYTES] = "";
@@ -237,14 +237,15 @@ static enum ts_status write_seals(struct hdf5_writer *writer)
 static enum ts_status close_file(struct hdf5_writer *writer)
 {
     ts_hdf5_enter();
-    if (H5Fclose(writer->h5) < 0 || ts_hdf5_kept_error()) /* some failed writes are not reported */
+    /* the library does not report some failed writes */
+    if (H5Fclose(writer->h5) < 0 || ts_hdf5_kept_error())
         ts_hdf5_fail_library(writer, "the end", 0);
     writer->h5 = -1;
     ts_hdf5_leave();
     return ts_hdf5_state(writer);
 }
 
-/* Checks what the chunks' own checks have not covered, and appends the trailer. */
+/* Checks what the chunks' own checks do not cover, and appends the trailer. */
 static enum ts_status seal(struct hdf5_writer *writer)
 {
     struct hdf5_proved *datasets = calloc((size_t)writer->n_datasets + 1, sizeof *datasets);
@@ -261,7 +262,7 @@ static enum ts_status seal(struct hdf5_writer *writer)
     return status;
 }
 
-/* Completes the file, which then has to be synced. */
+/* Completes the file, which must then be synced. */
 static enum ts_status complete(struct hdf5_writer *writer)
 {
     enum ts_status status = ts_hdf5_settle(writer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This keeps the failures of a writer. The first one of any thread is kept, since what fails after
- * it is a consequence, and the thread that owns the writer reports it, once.
+ * Keeps the failures of a writer. Only the first one of any thread is kept, since later ones are
+ * consequences; the thread that owns the writer reports it, once.
  */
 #include "io/hdf5/hdf5_writer.h"
 
@@ -132,6 +132,6 @@ enum ts_status ts_hdf5_state(struct hdf5_writer *writer)
 
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer)
 {
-    (void)ts_chunk_queue_drain(writer->queue); /* the sink has kept the reason */
+    (void)ts_chunk_queue_drain(writer->queue); /* the writer has kept the reason */
     return ts_hdf5_state(writer);
 }

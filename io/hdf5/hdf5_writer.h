@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures),
- * hdf5_chunk.c (the way of one chunk into the file), hdf5_dataset.c (types, attributes, small
- * values, datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the file). A writer
- * that has failed does nothing more, so a sequence of calls needs one look at the state, at its
- * end.
+ * The parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_chunk.c (how one
+ * chunk gets into the file), hdf5_dataset.c (types, attributes, small values, datasets that come in
+ * pieces), hdf5_image.c (NXdata), hdf5_write.c (the file). A writer that has failed does nothing
+ * more, so the state need only be checked at the end of a sequence of calls.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
@@ -17,34 +16,35 @@
 #include "io/hdf5/hdf5_storage.h"
 #include "io/hdf5/hdf5_write.h"
 
-/* This is a chunked dataset while it is being filled. The order of chunks in the file, and with it
- * every byte, must not depend on the size of slabs. So the first image is written straight to the
- * file, and chunks of the others wait in scratch files without a name and follow at commit. Stored
- * chunks have known sizes: all of them get their places when the dataset is created, and are
- * written straight there. */
+/* A chunked dataset while it is filled. The order of chunks in the file, and with it every byte,
+ * must not depend on the size of slabs. So the first image is written straight to the file, and
+ * chunks of the others wait in scratch files without a name and follow at commit. Stored chunks
+ * have known sizes: all of them get their places when the dataset is created, and are written
+ * straight there. */
 struct hdf5_dataset {
     char *path;
     size_t slice_bytes;
-    int64_t n_slices; /* indices of the first axis; of the first two where the rank is 4, which are
-                         volumes of slices */
+    /* number of slices: indices of the first axis, or of the first two if the rank is 4 (volumes of
+       slices) */
+    int64_t n_slices;
     struct chunk_grid grid;
     struct chunk_filters filters;
-    unsigned char fill[8]; /* one element: NaN for floats, so that a lost chunk cannot pass for
-                              values; else zeros */
-    bool half;             /* of 16-bit floats, to which slabs of 32-bit floats are rounded */
-    float largest;         /* magnitude of a value that no finite half is near; 0: none */
+    /* one element: NaN for floats, so that a lost chunk cannot be taken for values; else zeros */
+    unsigned char fill[8];
+    bool half;     /* it holds 16-bit floats, to which slabs of 32-bit floats are rounded */
+    float largest; /* largest magnitude that exceeds the halves; 0: none */
     hid_t dataset;
     unsigned char *chunk; /* being filled; NULL between chunks */
     size_t chunk_filled;
     int64_t chunk_next; /* index of the chunk being filled */
     struct digest_tree *digest;
     uint64_t offset;              /* where the chunk being filled begins in the dataset's bytes */
-    struct storage_chunk *chunks; /* where each lies, in the scratch file while `scratching` */
+    struct storage_chunk *chunks; /* where each chunk is; while `scratching`, in the scratch file */
     bool scratching;
     int scratch; /* descriptor, -1: none */
     uint64_t scratch_end;
     unsigned char (*scratch_sums)[DIGEST_SUM_BYTES]; /* digests of the encoded chunks */
-    char text[DIGEST_TEXT_BYTES];                    /* the digest, when the dataset is finished */
+    char text[DIGEST_TEXT_BYTES];                    /* the digest, once the dataset is finished */
 };
 
 struct hdf5_writer {
@@ -53,20 +53,21 @@ struct hdf5_writer {
     struct file_commit own, *file; /* `file` is `own`, or that of the caller */
     hid_t h5;
     struct chunk_queue *queue;
-    struct digest_tree *body; /* digest of the file's bytes: the chunks that were read back */
+    /* digest of the file's bytes, to which chunks are added when read back */
+    struct digest_tree *body;
     atomic_size_t written_bytes;
     pthread_mutex_t write_lock; /* held by the thread that writes a chunk */
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
-    char *default_entry, *default_data; /* first NXentry, first NXdata of an image */
+    char *default_entry, *default_data; /* the first NXentry, and the first NXdata of an image */
 
     pthread_mutex_t failure_lock;
     bool failed, reported;
     char failure_code[32], failure_text[600], failure_hint[160];
 };
 
-/* These keep the first failure of any thread, which ts_hdf5_state reports. They return false, for
- * convenience. The last argument of most is the number of bytes that were to be written. */
+/* These keep the first failure of any thread, which ts_hdf5_state reports. They always return
+   false. The last argument of most is the number of bytes that could not be written. */
 bool ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Reports a system call that failed: "WHAT DETAIL of 'FILE': ERRNO TEXT". */
@@ -84,14 +85,13 @@ bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* Returns TS_OK, or TS_RUN_FAILED after it has reported the failure once. Only the thread that owns
  * the writer may call it. */
 enum ts_status ts_hdf5_state(struct hdf5_writer *writer);
-/* Returns true where any thread has failed. Every thread may call it. */
+/* Returns true if any thread has failed. Every thread may call it. */
 bool ts_hdf5_failed(struct hdf5_writer *writer);
-/* Waits for all chunks and returns the state. Call it before every call that changes the file
- * beside them. */
+/* Waits for all chunks and returns the state. Must be called before every call that changes
+   anything else in the file. */
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer);
 
-/* This is the type and shape of a dataset or attribute, with its values where they are known at
- * once. */
+/* Type and shape of a dataset or attribute, with its values if they are known already. */
 struct hdf5_value {
     hid_t type; /* borrowed */
     size_t element_bytes;
@@ -99,26 +99,26 @@ struct hdf5_value {
     int64_t n[TS_MAX_RANK];
     size_t bytes;     /* of all values */
     const void *data; /* NULL: slabs of the first axis follow */
-    bool frames; /* no two indices of the first axis share a chunk, and no filter changes or guards
-                    it */
+    /* no two indices of the first axis share a chunk, and there are no filters and no checksum */
+    bool frames;
 };
 
 /* Returns the little-endian file type, which is borrowed and never closed. Halves have
  * ts_hdf5_half_type. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Returns the creation properties of a dataset, group or file: no times, and all links and
- * attributes in the object's header. The library would move many of them to fractal heaps and
- * B-trees, where one damaged byte can make it crash. */
+   attributes in the object's header. By default the library would move many of them to fractal
+   heaps and B-trees, in which one damaged byte can make it crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
 
-/* Creates an empty chunked dataset, for ts_hdf5_dataset_write. Where `value` has data, all of them
- * follow in one call, and the chunks go straight to the file. */
+/* Creates an empty chunked dataset, for ts_hdf5_dataset_write. If `value` has data, these follow in
+   one call, and the chunks go directly to the file. */
 enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path,
                                       const struct hdf5_value *value, int *id);
 /* Returns how many bytes of values have come. */
 uint64_t ts_hdf5_dataset_bytes(const struct hdf5_dataset *dataset);
-/* Writes the next `slices` slices. The data are cut into chunks before it returns. They have the
- * dataset's type, or are 32-bit floats (`rounds`) for a dataset of halves. */
+/* Writes the next `slices` slices, which are cut into chunks before it returns. They have the
+   dataset's type, or are 32-bit floats (`rounds`) for a dataset of halves. */
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices,
                                      const void *data, bool rounds);
 /* Moves chunks from the scratch file to the output, writes the digest and closes the dataset.
@@ -129,7 +129,7 @@ void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
 
 /* The queue's steps; their `user` is the writer. */
 extern const struct chunk_steps ts_hdf5_chunk_steps;
-/* Has libhdf5 give an encoded chunk of so many bytes its place, which goes to dataset->chunks. */
+/* Makes libhdf5 give an encoded chunk of so many bytes its place, which goes to dataset->chunks. */
 bool ts_hdf5_chunk_place(struct hdf5_writer *writer, struct hdf5_dataset *dataset, int64_t index,
                          size_t bytes);
 
