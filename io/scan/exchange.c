@@ -82,8 +82,8 @@ static enum ts_status check_axes(const struct projections *projections)
                                 projections->stack.name, shown);
 }
 
-/* A single flat or dark may be stored as (y, x). It is read as frames of which there is one, along
- * an axis after those. */
+/* A single flat or dark may be stored as (y, x). It is then read as one frame, whose axis comes
+   after these two. */
 static int frame_axes(const struct hdf5_ref *dataset, int32_t frames)
 {
     return frames != FRAMES_PROJECTIONS && dataset->rank == 2 ? 2 : 3;
@@ -96,8 +96,8 @@ static const struct hdf5_ref *root_of(const struct projections *projections)
     return &projections->input.files[0].root;
 }
 
-/* Beamlines write the size of a pixel in places of their own, in micrometers where no unit stands
- * beside it. Which is that of the sample the names do not say for sure. */
+/* Beamlines write the size of a pixel in fields of their own, in micrometers if there is no unit.
+   The names do not tell for sure which of them is the size in the sample. */
 static enum ts_status warn_of_pixel_size(struct projections *projections)
 {
     static const char *const names[] = {
@@ -126,8 +126,8 @@ static enum ts_status warn_of_pixel_size(struct projections *projections)
     return TS_OK;
 }
 
-/* Lists with a value for each view, or one value, which say that views are not alike where they
- * change. */
+/* Lists with a value for each view, or a single value; if a list is not constant, views are not
+   alike. */
 static enum ts_status warn_of_lists(struct projections *projections)
 {
     static const struct {
@@ -165,7 +165,7 @@ static enum ts_status warn_of_lists(struct projections *projections)
     return TS_OK;
 }
 
-/* Flats of another exposure than the views give transmissions that are wrong by one factor. */
+/* Flats with another exposure than the views make all transmissions wrong by one factor. */
 static enum ts_status warn_of_exposure(struct projections *projections)
 {
     static const char flats[] = "/process/acquisition/flat_fields/";
@@ -195,7 +195,7 @@ static enum ts_status warn_of_exposure(struct projections *projections)
     return TS_OK;
 }
 
-/* Returns true where a name in /process is that of a step which changes values or their places. */
+/* Returns true if a name in /process is that of a step that changes values or their places. */
 static bool is_step(const char *name)
 {
     static const char *const words[] = {"flat",   "dark",    "normal", "log",     "flip", "ring",

@@ -75,7 +75,7 @@ int ts_file_formats(const char *path, const char *formats[FILE_FORMATS])
     return n;
 }
 
-/* Returns true where a name may be that of DICOM: UIDs end in numbers behind a period. */
+/* Returns true if a name may be that of a DICOM file: UIDs end in numbers after a period. */
 static bool may_be_dicom(const struct dirent *entry)
 {
     static const char *const suffixes[] = {".dcm", ".dicom", ".ima", ".img"};
@@ -154,15 +154,14 @@ bool ts_file_way_out(const char *path, const char *kind, const char *found, cons
         return false;
     if (ts_file_unpack_hint(found))
         return (size_t)snprintf(text, size, "%s", ts_file_unpack_hint(found)) < size;
-    if (!strcmp(found, "result")) /* one of the formats that read HDF5, and its own message is the
-                                     better one */
+    if (!strcmp(found, "result")) /* one of the formats that read HDF5; its own message is better */
         return !strcmp(format, "dicom") || !strcmp(format, "nifti") || !strcmp(format, "nrrd") ||
                        !strcmp(format, "tiff")
                    ? (size_t)snprintf(text, size,
                                       "it is %s: `tomostage info` tells which input it is",
                                       kind) < size
                    : false;
-    FILE *out = fmemopen(text, size - 1, "w"); /* it writes no zero behind a text that fills it */
+    FILE *out = fmemopen(text, size - 1, "w"); /* it writes no zero after a text that fills it */
     if (!out)
         return false;
     text[size - 1] = '\0';

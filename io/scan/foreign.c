@@ -36,7 +36,7 @@ enum { LOOKED_AT = 512, NAME_BYTES = 256 };
 static const struct foreign {
     const char *name, *bytes;
     size_t n, offset;       /* 0: its bytes do not tell */
-    const char *endings[6]; /* of names that tell; all in small letters */
+    const char *endings[6]; /* of names that tell the format; in small letters */
     const char *hint;
 } formats[] = {
     {"a MATLAB file",
@@ -158,7 +158,7 @@ static const struct foreign *find_format(const char *path)
     return NULL;
 }
 
-/* Returns true where a name can be put into a hint between quotes. */
+/* Returns true if a name can be put into a hint between quotes. */
 static bool is_plain(const char *name)
 {
     return strlen(name) < NAME_BYTES / 2 &&
@@ -197,8 +197,8 @@ const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
     return format->name;
 }
 
-/* Names the kind of a folder by the first of its files, in the order of names, that is of a format
- * that is not read. */
+/* Names the kind of a folder by the first of its files, in the order of names, whose format cannot
+   be read. */
 static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
 {
     enum { FILES_MAX = 1000 };

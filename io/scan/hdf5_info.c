@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one
- * JSON object. A child lists the file; this process prints, and escapes every text of the child, so
- * a file that has taken the child over can neither control the terminal nor claim to be complete.
+ * `tomostage info FILE`: describes the scan in a file, if there is one, and lists the file, as text
+ * or as one JSON object. A child lists the file; this process prints, and escapes every text of the
+ * child, so that a file that has taken over the child can neither control the terminal nor claim to
+ * be complete.
  */
 #include "io/scan/hdf5_info.h"
 
@@ -33,11 +34,11 @@
 /* The listing shows whether a file is a scan. The source that a chain would use then describes it,
  * so `info` and `run` agree. */
 enum scan_format { SCAN_NONE, SCAN_NXTOMO, SCAN_EXCHANGE };
-/* Texts are "" where there are none. */
+/* Texts are "" if there are none. */
 struct hdf5_scan {
     enum scan_format format;
-    char refused[1024]; /* why a chain could not read it as it is; then nothing below is known. "":
-                           it can */
+    /* why a chain could not read the file as it is; then the following is not known. "": it can */
+    char refused[1024];
     int64_t n_projections, n_flats, n_darks, n_invalid, n_alignment;
     int64_t rows, columns;    /* size of the detector */
     double row_mm, column_mm; /* distances of neighboring rows and columns; 0: not in the file */
@@ -47,7 +48,7 @@ struct hdf5_scan {
     char rotation_column[64]; /* position of the rotation axis, in columns */
 };
 
-/* Returns the first dataset whose path ends so, and whose value is this text where one is given. */
+/* Returns the first dataset whose path ends so, and whose value is this text if one is given. */
 static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing, const char *ending,
                                              const char *value)
 {
@@ -64,8 +65,8 @@ static int64_t count_frames(const struct hdf5_listing *listing, const char *path
     return !entry ? 0 : entry->rank == 2 ? 1 : entry->rank == 3 ? (int64_t)entry->n[0] : 0;
 }
 
-/* Finds out from the listing whether the file is a scan; a result of this program may be NXtomo
- * alone. */
+/* Finds out from the listing if the file is a scan. A result of this program counts only if it is
+   NXtomo. */
 static void hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *scan)
 {
     const bool nexus = find_listed(listing, "/definition", "NXtomo") != NULL;
@@ -107,9 +108,9 @@ static void describe_source(const struct source *source, struct hdf5_scan *scan)
     }
 }
 
-/* Opens the source that a chain with these parameters would open. Where the file is refused,
- * *source stays NULL, `refused` says why, and TS_OK is returned; TS_RUN_FAILED means that no one
- * could tell. */
+/* Opens the source that a chain with these parameters would open. If the file is refused, *source
+   stays NULL, `refused` says why, and TS_OK is returned; TS_RUN_FAILED means that this could not be
+   decided. */
 static enum ts_status hdf5_scan_try(const struct source_format *format, struct param_set *set,
                                     struct source **source, char *refused, size_t size,
                                     struct ts_diag *diag)
@@ -131,7 +132,7 @@ static enum ts_status hdf5_scan_try(const struct source_format *format, struct p
     return status == TS_RUN_FAILED ? status : TS_OK;
 }
 
-/* Opens the scan as an input that gives nothing but its path; no pixel is read. */
+/* Opens the scan as an input of which only the path is given; reads no pixels. */
 static enum ts_status hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag)
 {
     union {
@@ -215,17 +216,17 @@ static void hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
 /* ---- the guess ------------------------------------------------------------------------------- */
 
 /* Beamlines write scans under names of their own. The frames are most likely the largest dataset
- * with three axes; a dataset with one number for each frame whose name speaks of keys or angles
- * belongs to them. This is shown as a guess and read by no chain: a wrong guess would reconstruct
- * the wrong thing without a word. */
+   with three axes; a dataset with one number for each frame and a name with "key" or "angle" in it
+   belongs to them. This guess is only shown, and no chain uses it: a wrong guess would silently
+   reconstruct something wrong. */
 
 /* Paths of datasets of the listing, which holds the texts; NULL: none was found. */
 struct hdf5_guess {
     const struct hdf5_listed *data; /* the largest dataset with three axes of numbers */
     const char *image_key, *angles; /* with one value for each of its first axis */
     bool has_unit;                  /* the file names the unit of the angles */
-    double
-        pixel_mm; /* what every dataset that is named a pixel size says; 0: none, or they differ */
+    double pixel_mm; /* the size in all datasets that are named a pixel size; 0: there is none, or
+                        they differ */
     char refused[1024]; /* why a chain cannot read the data; "": it can */
 };
 
@@ -244,7 +245,7 @@ static double count_of(const struct hdf5_listed *entry)
     return count;
 }
 
-/* Returns the first dataset of n numbers whose last name has one of these words in it. */
+/* Returns the first dataset of n numbers whose last name contains one of these words. */
 static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, hsize_t n,
                                             const char *const *words)
 {
@@ -259,8 +260,8 @@ static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, 
     return NULL;
 }
 
-/* Returns the size in mm that all datasets with "pixel_size" in their names have; 0 where there is
- * none, or another. */
+/* Returns the size in mm that all datasets with "pixel_size" in their names state; 0 if there is
+   none, or if they differ. */
 static double find_pixel_size(const struct hdf5_listing *listing)
 {
     double found = 0;
@@ -276,8 +277,8 @@ static double find_pixel_size(const struct hdf5_listing *listing)
     return found;
 }
 
-/* Returns the dataset that comes next after another one (NULL: first) where larger ones come first;
- * NULL: none. */
+/* Returns the dataset that follows another one (NULL: the first) in the order of falling size;
+   NULL: none. */
 static const struct hdf5_listed *next_data(const struct hdf5_listing *listing,
                                            const struct hdf5_listed *last)
 {
@@ -314,7 +315,7 @@ static enum ts_status try_data(const struct hdf5_listed *data, const char *path,
     return status;
 }
 
-/* Every try starts a process, so that a file of many datasets gets a few of them. */
+/* Every try starts a process, so only a few of many datasets are tried. */
 static enum ts_status find_data(const struct hdf5_listing *listing, const char *path,
                                 struct hdf5_guess *guess, struct ts_diag *diag)
 {
@@ -335,9 +336,9 @@ static enum ts_status find_data(const struct hdf5_listing *listing, const char *
     return TS_OK;
 }
 
-/* Fills the guess. The data are opened as a chain would open them, and if they are refused, smaller
- * ones are looked at; if all are, the guess has the largest, and why they are refused. No pixel is
- * read. TS_RUN_FAILED: a failure that is not the file's (reported). */
+/* Makes the guess. Opens the data as a chain would; if they are refused, tries smaller ones; if all
+   are, the guess has the largest, and why it is refused. Reads no pixels. TS_RUN_FAILED: a failure
+   that is not the file's (reported). */
 static enum ts_status make_guess(const struct hdf5_listing *listing, const char *path,
                                  struct hdf5_guess *guess, struct ts_diag *diag)
 {
@@ -362,14 +363,14 @@ static void print_word(FILE *stream, const char *before, const char *text)
     ts_try_word(stream, text);
 }
 
-/* Returns true where the frames may be what a detector counted: floats have been corrected, and
- * signed integers may have been. */
+/* Returns true if the frames may be the counts of a detector: floats have been corrected, and
+   signed integers may have been. */
 static bool may_be_counts(const struct hdf5_guess *guess)
 {
     return *guess->data->type == 'u';
 }
 
-/* Writes the input to try, as it stands in a chain on one line. */
+/* Writes the input to try, as it is in a chain on one line. */
 static void print_input(const struct hdf5_guess *guess, const char *path, FILE *stream)
 {
     print_word(stream, guess->image_key ? "nexus " : "hdf5 ", path);
@@ -390,7 +391,7 @@ static void print_input(const struct hdf5_guess *guess, const char *path, FILE *
         fputs(" quantity=counts", stream);
 }
 
-/* Writes what the file does not say, and the reader may have to change in the input. */
+/* Writes what the file does not state, so that the reader may have to change it in the input. */
 static void print_doubts(const struct hdf5_guess *guess, FILE *stream)
 {
     if (guess->angles && !guess->has_unit)
@@ -402,8 +403,8 @@ static void print_doubts(const struct hdf5_guess *guess, FILE *stream)
                 *guess->data->type == 'f' ? "floats" : "signed integers");
 }
 
-/* Prints what it looks like, and the input to try or why there is none; nothing where there is no
- * data. */
+/* Prints what the file looks like, and the input to try or why there is none; nothing if there are
+   no data. */
 static void print_guess(const struct hdf5_guess *guess, const char *path, FILE *stream)
 {
     if (!guess->data)
@@ -486,7 +487,7 @@ static void print_warnings(const struct result_warnings *warnings, FILE *stream)
     }
 }
 
-/* This is what is known of a file beside its listing. */
+/* What is known of a file besides its listing. */
 struct findings {
     struct hdf5_scan scan;
     struct hdf5_guess guess; /* of a file that is neither ours nor a scan */
@@ -674,7 +675,7 @@ static void leave_texts_out(struct hdf5_listing *listing)
                 member = &(*member)->next;
 }
 
-/* Returns true where the newest error blames the file, and not its reading or this process. */
+/* Returns true if the newest error is one of the file, not of reading it or of this process. */
 static bool blames_file(const struct ts_diag *diag)
 {
     const size_t n = ts_diag_count(diag);
@@ -697,8 +698,8 @@ static const char *name_state(const struct hdf5_listing *listing, bool whole,
                : "not a file of this program, or one that was never finished";
 }
 
-/* Describes the scan, also one that this program wrote; of other files than its own it looks for
- * what may be one. */
+/* Describes the scan, also one that this program wrote. In files of other programs it looks for
+   data that may be a scan. */
 static enum ts_status look(const struct hdf5_listing *listing, const char *path,
                            struct findings *findings, struct ts_diag *diag)
 {

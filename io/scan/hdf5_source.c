@@ -52,7 +52,7 @@ static const struct param hdf5_params[] = {
     ALLOW_PARAM(struct hdf5_params),
 };
 
-/* Finds where each axis of the image lies in the file. */
+/* Finds where each axis of the image is in the file. */
 static enum ts_status find_order(struct projections *projections, const struct param_set *set)
 {
     static const char *const kinds[3][3] = {
@@ -132,8 +132,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                : status;
 }
 
-/* Warns of a scale that stands beside the dataset, and of axes that the file names in another
- * order. */
+/* Warns of a scale that is beside the dataset, and of axes that the file names in another order. */
 static enum ts_status warn_of_fields(struct projections *projections,
                                      const struct hdf5_params *params)
 {

@@ -87,7 +87,7 @@ static enum ts_status search(struct nexus *nexus, const struct hdf5_ref *group, 
         struct hdf5_ref member;
         bool found = false;
         if (names[i].kind != 'h')
-            continue; /* entries are members; what links lead to is looked at by its path */
+            continue; /* entries are members; the targets of links are found by their own paths */
         status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
         if (status == TS_OK)
             status = is_tomo(nexus, &member, &found);
@@ -131,7 +131,7 @@ static enum ts_status find_entry(struct nexus *nexus)
         "data, angles and image_key name the datasets of a scan that does not say so");
 }
 
-/* Returns true where a group has a member of this name, whatever it leads to. */
+/* Returns true if a group has a member of this name, whatever it leads to. */
 static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *group,
                                  const char *name, bool *found)
 {
@@ -143,9 +143,9 @@ static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* Finds the first member of class classes[0] that has a member `holding`; or, where classes[1] is
- * not NULL, the first such member of a member of class classes[0]. *found is NONE before. *n_found
- * grows by all there are (NULL: they are not counted). */
+/* Finds the first member of class classes[0] that has a member `holding`; or, if classes[1] is not
+   NULL, the first such member of a member of class classes[0]. *found must be NONE before. *n_found
+   grows by the number of all such members (NULL: not counted). */
 static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group,
                                  const char *const *classes, const char *holding,
                                  struct hdf5_ref *found, int *n_found)
@@ -157,7 +157,7 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
         struct hdf5_ref member;
         bool holds = false;
         if (names[i].kind == 'e')
-            continue; /* only what is used is followed out of the file */
+            continue; /* links out of the file are followed only if needed */
         status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
         if (status == TS_OK && ts_hdf5_input_is_class(&member, classes[0]))
             status = classes[1] ? find_class(nexus, &member, classes + 1, holding, found, n_found)
@@ -207,8 +207,8 @@ static enum ts_status find_detector(struct nexus *nexus)
     return TS_OK;
 }
 
-/* Finds the dataset that the chain names, or else the detector's member of this name. The result is
- * NONE where there is neither. */
+/* Finds the dataset that the chain names, or else the detector's member of this name; NONE if there
+   is neither. */
 static enum ts_status find_dataset(const struct nexus *nexus, const char *given,
                                    const struct hdf5_ref *detector, const char *name,
                                    struct hdf5_ref *found)
@@ -239,8 +239,8 @@ static enum ts_status open_frames(struct nexus *nexus)
                : status;
 }
 
-/* Reads a list with a value for each frame: the dataset that the chain names or the detector's. It
- * is NULL where there is none. */
+/* Reads a list with a value for each frame: the dataset that the chain names, or the detector's;
+   NULL if there is none. */
 static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name,
                                 double **keys)
 {
@@ -260,7 +260,7 @@ static enum ts_status read_keys(struct nexus *nexus, const char *given, const ch
     return status;
 }
 
-/* Reads image_key, and image_key_control beside it, which is NULL where there is none. */
+/* Reads image_key, and image_key_control beside it, which is NULL if there is none. */
 static enum ts_status read_all_keys(struct nexus *nexus, double **keys, double **control)
 {
     const char *given = nexus->params->image_key;
@@ -281,8 +281,8 @@ static enum ts_status read_all_keys(struct nexus *nexus, double **keys, double *
                         "darks the axes are z, frame and detector");
 }
 
-/* Alignment frames were taken at angles that the scan had before: they are projections by their key
- * alone. */
+/* Alignment frames were taken again at earlier angles; only their key tells that they are
+   projections. */
 static enum ts_status check_key(const struct nexus *nexus, int64_t frame, double key,
                                 const double *control, bool *alignment)
 {
@@ -458,8 +458,8 @@ static enum ts_status read_geometry(struct nexus *nexus, const struct nexus_plac
     return status;
 }
 
-/* Records the probe of the scan, such as x-rays, where it is one of the words that NeXus has for
- * it. */
+/* Records the probe of the scan, such as x-rays, if it is one of the words that NeXus has for it.
+ */
 static enum ts_status read_probe(struct nexus *nexus)
 {
     static const char *const classes[] = {"NXinstrument", "NXsource", NULL};

@@ -2,8 +2,8 @@
  *
  * This is the source format `nexus`, which reads a scan from a NeXus file that follows NXtomo.
  * Datasets are found by definition and class, since their paths differ between beamlines;
- * parameters name them where a file has several. The text of the attribute frames_in_file stands
- * here because io/scan/hdf5_info.c reads it again for `tomostage info`.
+ * parameters name them if a file has several. The text of the attribute frames_in_file is here
+ * because io/scan/hdf5_info.c reads it again for `tomostage info`.
  */
 #ifndef IO_SCAN_NEXUS_H
 #define IO_SCAN_NEXUS_H
@@ -15,7 +15,7 @@
 struct nexus_params {
     const char *nexus;
     const char *entry, *data, *angles,
-        *image_key;     /* paths; "" where they are found by definition and class */
+        *image_key;     /* paths; "" if they are found by definition and class */
     int32_t frames;     /* enum frames */
     int32_t angle_unit; /* enum angle_unit */
     double pixel_size;
@@ -27,7 +27,7 @@ struct nexus_params {
 };
 
 /* The format of the attribute frames_in_file, to write it and to read it again. Its last part is
- * there only where there are such frames. */
+ * there only if there are such frames. */
 #define TS_FRAMES_IN_FILE                                                                          \
     "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64 ", invalid %" PRId64
 #define TS_FRAMES_ALIGNMENT ", alignment %" PRId64

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writers put into NXtomo what they know of a scan: currents of the ring, movements of the sample,
- * mirrored detectors. A reader that passes over them is wrong in silence. So every field of the
- * tables below is looked for, and told of where its values are not trivial: the same for all
- * frames, zero, or the identity. A field that cannot be read is told of too. Sources: NeXus
+ * mirrored detectors. A reader that ignores them is silently wrong. So every field of the tables
+ * below is looked for, and a warning is given unless its values are trivial: the same for all
+ * frames, zero, or the identity. A field that cannot be read is warned of, too. Sources: NeXus
  * definitions (NXdetector, NXsample, NXmonitor, NXtransformations); the fields that the ESRF adds.
  */
 #include "io/scan/nexus_fields.h"
@@ -26,7 +26,7 @@ static enum ts_status read_field(const struct nexus_places *places, const struct
     return ts_scan_field_read(places->input, parent, name, field);
 }
 
-/* Finds the first member of this class; NONE where there is none. */
+/* Finds the first member of this class; NONE if there is none. */
 static enum ts_status find_class(const struct nexus_places *places, const struct hdf5_ref *group,
                                  const char *nx_class, struct hdf5_ref *found)
 {
@@ -37,7 +37,7 @@ static enum ts_status find_class(const struct nexus_places *places, const struct
     for (size_t i = 0; status == TS_OK && i < n && found->kind == FINDER_NONE; i++) {
         struct hdf5_ref member;
         if (names[i].kind == 'e')
-            continue; /* only what is used is followed out of the file */
+            continue; /* links out of the file are followed only if needed */
         status = ts_hdf5_input_find(places->input, group, names[i].name, &member);
         if (status == TS_OK && ts_hdf5_input_is_class(&member, nx_class))
             *found = member;
@@ -67,7 +67,7 @@ static void warn_unreadable(const struct nexus_places *places, const char *where
 
 /* ---- sizes of pixels ------------------------------------------------------------------------- */
 
-/* Refuses a size of the detector's pixels that is there and is none. */
+/* Refuses a size of the detector's pixels that is no valid size. */
 static enum ts_status read_detector_size(const struct nexus_places *places, const char *name,
                                          double *mm)
 {
@@ -98,8 +98,8 @@ static enum ts_status read_detector_size(const struct nexus_places *places, cons
     return ts_diag_hint(places->input->diag, "pixel_size in mm stands for what the file says");
 }
 
-/* Reads the sizes from row to row and from column to column that two fields give; 0 where they do
- * not. */
+/* Reads the sizes from row to row and from column to column that two fields give; 0 if they do not.
+ */
 static enum ts_status read_sizes(const struct nexus_places *places, const struct hdf5_ref *parent,
                                  const char *where, const char *const names[2], double mm[2])
 {
@@ -182,8 +182,8 @@ enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diver
 
 /* ---- pixel_mask ------------------------------------------------------------------------------ */
 
-/* Bits of NXdetector's pixel_mask; bit 31 is of virtual pixels between the chips, whose values are
- * interpolated. */
+/* Bits of NXdetector's pixel_mask; bit 31 marks virtual pixels between the chips, whose values are
+   interpolated. */
 static bool is_bad(double value)
 {
     return value < 0 || ((uint64_t)value & ~(UINT64_C(1) << 31)) != 0;
@@ -241,10 +241,10 @@ enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places)
 
 /* ---- fields that should be trivial ----------------------------------------------------------- */
 
-enum over { OVER_VIEWS, OVER_BEAM, OVER_ALL }; /* projections; flats too; darks too */
+/* frames that are compared: projections; flats too; darks too */
+enum over { OVER_VIEWS, OVER_BEAM, OVER_ALL };
 
-/* Finds the range of the values of such frames. Returns false where there is none that is
- * finite. */
+/* Finds the range of the values of such frames. Returns false if there is none that is finite. */
 static bool find_range(const struct nexus_places *places, const struct scan_field *field,
                        enum over over, double *low, double *high)
 {
@@ -264,12 +264,12 @@ static bool find_range(const struct nexus_places *places, const struct scan_fiel
     return *low <= *high;
 }
 
-/* These fields have one value, or one for each frame, and say that frames are not alike where they
- * change. */
+/* Fields with one value, or one for each frame; if the values differ, frames are not alike. */
 static const struct varying {
     const char *group, *name;
     enum over over;
-    double least; /* relative change that is told of; of lengths, the part of a pixel */
+    /* relative change above which a warning is given; of lengths, a part of a pixel */
+    double least;
     const char *what, *hint;
 } varying[] = {
     {"sample", "x_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted",
@@ -338,9 +338,9 @@ static const char upside_down[] = "the detector's rows run from bottom to top, a
                                   "as they are: the slices come out in the opposite order";
 static const char flip_hint[] = "the stage flip, after flat_field, mirrors the views";
 
-/* These fields have one value, which is a number or a word for what is as usual. */
+/* Fields with one value: a number, or a word for the usual case. */
 static const struct unusual {
-    const char *name, *word; /* word: for what is as usual */
+    const char *name, *word; /* word: for the usual case */
     double usual;
     const char *what, *hint;
 } unusual[] = {
@@ -378,7 +378,8 @@ static enum ts_status warn_of_unusual(const struct nexus_places *places)
     return TS_OK;
 }
 
-/* Values that the detector cannot measure are invalid beyond these, if its type has any there. */
+/* Values beyond these cannot be measured by the detector and are invalid, if its type can hold such
+   values. */
 static enum ts_status warn_of_limits(const struct nexus_places *places)
 {
     static const char *const names[] = {"underload_value", "saturation_value"};
@@ -484,7 +485,7 @@ static enum ts_status note_half(const struct nexus_places *places)
 
 /* ---- transformations ------------------------------------------------------------------------- */
 
-/* Returns true where the values are the angles of the views but for a constant and the sense. */
+/* Returns true if the values are the angles of the views except for a constant and the sense. */
 static bool is_rotation(const struct nexus_places *places, const struct scan_field *field,
                         double to_degrees)
 {
@@ -581,9 +582,9 @@ static enum ts_status check_axes(const struct nexus_places *places, const char *
     return status;
 }
 
-/* Follows depends_on of a detector or sample from axis to axis, to those that are not in its own
- * transformations, which are checked already where `listed`. A path is from the root, or from the
- * group of the object that names it. */
+/* Follows depends_on of a detector or sample from axis to axis, to axes outside of its own
+   transformations, which are checked already if `listed`. A path is relative to the root, or to the
+   group of the object that names it. */
 static enum ts_status follow_axes(const struct nexus_places *places, const char *where,
                                   const struct hdf5_ref *parent, bool listed)
 {
@@ -641,8 +642,8 @@ static enum ts_status warn_of_transformations(const struct nexus_places *places,
 
 /* ---- the source of the rays ------------------------------------------------------------------ */
 
-/* Warns where distances say that the rays diverge. A source at a synchrotron is so far away that
- * they hardly do. */
+/* Warns if distances say that the rays diverge. A source at a synchrotron is so far away that they
+   hardly do. */
 static enum ts_status warn_of_divergence(const struct nexus_places *places,
                                          const struct hdf5_ref *source)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an NXtomo file says beside frames, keys and angles. Sizes of pixels and pixel_mask are used.
- * Of a known list of other fields that would change the image each is a warning by name, unless its
- * values are trivial.
+ * Of other fields that would change the image, each one of a known list gives a warning with its
+ * name, unless its values are trivial.
  */
 #ifndef IO_SCAN_NEXUS_FIELDS_H
 #define IO_SCAN_NEXUS_FIELDS_H
@@ -19,11 +19,11 @@ struct nexus_places {
     bool projected;       /* the views are projections */
 };
 
-/* Sets the distance of neighboring pixels: of those that the file gives for the sample, or else of
- * the detector's. With `diverging` rays it is the detector's, which the beam's distances relate to
- * the sample. */
+/* Sets the distance of neighboring pixels: the one that the file states for the sample, else that
+   of the detector's pixels. With `diverging` rays it is that of the detector's, which the beam's
+   distances relate to the sample. */
 enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diverging);
-/* Reads pixel_mask of the detector, where there is one. */
+/* Reads pixel_mask of the detector, if there is one. */
 enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places);
 /* Warns of the fields that are not used. */
 enum ts_status ts_nexus_warn(const struct nexus_places *places);

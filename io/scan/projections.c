@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source over a stack of frames. Rows are read by slab, by several threads and ahead of their
- * use; where a chunk of the file holds more rows than a slab, they are held, so that it is decoded
- * once (io/source/read_ahead.h). Row i of the detector is slice i; column positions are counted
- * from the middle of the detector.
+ * The source over a stack of frames. Several threads read rows slab by slab, ahead of their use; if
+ * a chunk of the file holds more rows than a slab, they are kept, so that it is decoded once
+ * (io/source/read_ahead.h). Row i of the detector is slice i; column positions are relative to the
+ * middle of the detector.
  */
 #include "io/scan/projections.h"
 
@@ -211,7 +211,8 @@ static bool holds(const struct source *base, const struct file_set *files)
     return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, files);
 }
 
-/* Makes bits of the mask of a slice, unless an earlier read has made them: they may be in use. */
+/* Makes bits from the mask of a slice, unless an earlier read has made them, since they may be in
+   use. */
 static void take_mask(struct source *base, int64_t z, const uint8_t *mask)
 {
     const size_t n = ts_slice_count(&base->image);
@@ -322,7 +323,7 @@ static const struct source_ops projection_ops = {.may_hold = ts_rule_may_hold,
                                                  .holds = holds,
                                                  .close = close_source};
 
-/* Frames have no angles where they show no object: they are numbered. */
+/* Frames have no angles if they show no object: they are numbered. */
 static const double *view_positions(const struct projections *projections)
 {
     double *positions =
@@ -356,7 +357,7 @@ static void describe_image(const struct projections *projections, struct ts_imag
                                     projections->spacing_mm[1]);
 }
 
-/* Finds the view of each frame in the file, -1 where the source has none. */
+/* Finds the view of each frame in the file, -1 if the source has none. */
 static enum ts_status map_frames(struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
@@ -402,7 +403,7 @@ static enum ts_status drop_views(struct projections *projections)
 struct unwritten {
     int64_t count, first, last;
     int64_t run_first, run_end; /* the longest range of those that are there */
-    char ranges[400]; /* [first, end], ... of those that are not; cut off where too long */
+    char ranges[400]; /* [first, end], ... of those that are missing; cut off if too long */
 };
 
 static struct unwritten unwritten_of(const bool *lost, int64_t n)
@@ -490,8 +491,8 @@ static enum ts_status refuse_unwritten(const struct projections *projections,
     return status;
 }
 
-/* Refuses a scan that was aborted, before anything is read: views, or slices where fewer of these
- * are lost. A range of slices that the chain gives may lie in what is there. */
+/* Refuses a scan that was aborted, before anything is read: because of lost views, or of slices if
+   fewer of these are lost. It is accepted if the range of slices that the chain gives is there. */
 static enum ts_status check_written(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
@@ -605,7 +606,7 @@ void ts_projections_warn_means(const struct param_set *set, const char *path, en
     const double low = means->low, high = means->high;
     const bool darks =
         frames ==
-        FRAMES_DARKS; /* they drift, and are small: what is meant is a frame of another kind */
+        FRAMES_DARKS; /* darks drift and are small: only frames of another kind are to be found */
     const struct diag_site site = {.code = darks ? "darks-differ" : "flats-differ",
                                    .span = set->spans[0],
                                    .stage = set->owner};
@@ -642,9 +643,9 @@ static enum ts_status read_row(const struct projection_source *source,
     return ts_hdf5_stack_read(reader, input, &box);
 }
 
-/* Flats are combined into one, which is none of a beam that changed between them, and so are darks.
- * A row of some of them tells: its mean has hardly any noise. Damaged frames are reported when they
- * are used. */
+/* Flats are combined into one, which is wrong if the beam changed between them; so are darks. A row
+   of some of them shows it, since its mean has hardly any noise. Damaged frames are reported when
+   they are used. */
 static enum ts_status warn_of_drift(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
@@ -693,7 +694,7 @@ static enum ts_status scan_field_warn_of_attributes(const struct hdf5_input *inp
         ts_dtype_range(stack->stored, &least, &most);
     const struct {
         const char *name, *what;
-        double low, high; /* from here to there it changes nothing */
+        double low, high; /* between these two it changes nothing */
     } rows[] = {
         {"_FillValue", is_value, NAN, NAN},
         {"missing_value", is_value, NAN, NAN},

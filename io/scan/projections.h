@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes frames of a scan in an HDF5 file a source: a sinogram (z, view, detector) = (row,
+ * Makes a source of the frames of a scan in an HDF5 file: a sinogram (z, view, detector) = (row,
  * frame, column), whatever the order of the axes in the file. All formats with projection data
  * share it.
  */
@@ -35,8 +35,8 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
           .doc = "distance of neighboring detector pixels, along rows and columns, in place of "   \
                  "what the file says")
 
-/* The fields and parameters of a format whose even angles the chain may give; `where` completes
- * their sentences. */
+/* The fields and parameters of a format for which the chain may give even angles; `where` completes
+   their sentences. */
 #define THETA_FIELDS                                                                               \
     double theta_start, theta_stop;                                                                \
     bool endpoint
@@ -56,11 +56,11 @@ struct projections {
     struct arena *arena;
     struct hdf5_input input;
     struct hdf5_stack stack;
-    /* A dataset of u8 of the same shape, which is not 0 where a pixel is invalid; its name is NULL
-     * where there is none. With it the image is masked unless `padding` says otherwise. */
+    /* A dataset of u8 of the same shape, not 0 for an invalid pixel; its name is NULL if there is
+       none. With it the image is masked unless `padding` says otherwise. */
     struct hdf5_stack mask;
-    /* Or one byte for each pixel of the detector (row, column), which is not 0 where the pixel is
-     * bad in all frames; NULL: none is known to be. */
+    /* Or one byte for each pixel of the detector (row, column), not 0 if it is bad in all frames;
+       NULL: none is known to be. */
     const uint8_t *bad;
     enum source_padding padding;
     int order[3];          /* axis of the file that holds z, view, detector */
@@ -75,16 +75,16 @@ struct projections {
     bool volume;         /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm; /* volume: from row to row */
     enum ts_quantity quantity;
-    /* The whole image, where the file describes it, in place of the fields from `angles` on; else
-     * NULL. */
+    /* The whole image, if the file describes it, in place of the fields from `angles` on; else
+       NULL. */
     const struct ts_image *described;
     struct ts_axis volume_axis; /* of a stack of several volumes */
     struct source_attribute attributes[PROJECTIONS_ATTRIBUTES];
     size_t n_attributes;
 };
 
-/* Opens the file that the set's first parameter names. The caller closes the struct, also where
- * this fails. */
+/* Opens the file that the set's first parameter names. The caller must close the struct, even if
+   this fails. */
 enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag,
                                    struct projections *projections);
 void ts_projections_close(struct projections *projections);
@@ -106,7 +106,7 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
                                      enum angle_unit unit, bool sure);
 /* Reads the angles in this dataset of the file; `name` and `view` (the word for one view) are for
  * messages. There must be one angle a view. With ANGLE_UNIT_FILE the unit is the one that the
- * dataset names, or degrees where it names none; an unknown one is refused. */
+ * dataset names, or degrees if it names none; an unknown one is refused. */
 enum ts_status ts_projections_listed(struct projections *projections,
                                      const struct hdf5_ref *dataset, const char *name,
                                      enum angle_unit unit, const char *view);
@@ -129,8 +129,7 @@ struct frame_means {
 /* Adds a row of n values. `before` is the row that was added before it, NULL for the first one. */
 void ts_projections_add_row(struct frame_means *means, const double *row, const double *before,
                             int64_t n);
-/* Warns where the means of n flats or darks are not alike, by more than noise (flats-differ,
- * darks-differ). */
+/* Warns if the means of n flats or darks differ by more than noise (flats-differ, darks-differ). */
 void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
                                int64_t n, const struct frame_means *means, struct ts_diag *diag);
 enum { PROJECTIONS_MEANS = 16 }; /* most frames that are looked at for that */

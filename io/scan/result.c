@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens an image of a result as a source, as io/hdf5/hdf5_image.c writes it: the NXdata group
+ * Opens an image of a result as a source, as io/hdf5/hdf5_image.c writes it: the NXdata group
  * /entry/NAME has its axes, units, quantity, geometry and beam, so that a run goes on as if there
- * had been one chain. Evenly spaced axes keep their spacing in an attribute: out of rounded
- * positions it could not be had to the last bit. The whole file is held against its digests before
- * anything of it is used, because outputs record its digest as what they come from: they must not
- * do so for a file that was edited. That reads the file once more, by all processors.
+ * had been one chain. Evenly spaced axes keep their spacing in an attribute, since rounded
+ * positions would not give it exactly. The whole file is checked against its digests before
+ * anything of it is used, because outputs record its digest as their origin, and must not do so for
+ * a file that was edited. That reads the file once more, with all processors.
  */
 #include "io/scan/result.h"
 
@@ -82,7 +82,7 @@ static enum ts_status find_text(struct facts *facts, const char *name, char text
     return status;
 }
 
-/* Chooses the group of the input. Its kind is FINDER_NONE where the file has none. */
+/* Chooses the group of the input. Its kind is FINDER_NONE if the file has none. */
 static enum ts_status find_group(struct facts *facts)
 {
     struct hdf5_input *input = &facts->projections->input;
@@ -111,7 +111,7 @@ static enum ts_status find_group(struct facts *facts)
     return status;
 }
 
-/* Looks whether the image has slices where the input had them. */
+/* Finds out if the slices of the image are at the places of the input's slices. */
 static enum ts_status compare_slices(struct facts *facts)
 {
     const struct ts_image *image = facts->image;
@@ -134,7 +134,7 @@ static enum ts_status compare_slices(struct facts *facts)
     return status;
 }
 
-/* Returns true where all slices of each volume have one value. */
+/* Returns true if all slices of each volume have one value. */
 static bool is_of_volumes(const struct facts *facts, const double *numbers, int64_t n,
                           int64_t columns)
 {
@@ -196,7 +196,7 @@ static enum ts_status read_identity(struct facts *facts)
     return status;
 }
 
-/* Writes what may be taken of a text of a header; "" where nothing may. */
+/* Writes what may be taken of a text of a header; "" if nothing may. */
 static void allow_field(const struct facts *facts, enum dicom_field field, const char *text,
                         char out[TEXT_BYTES])
 {
@@ -219,7 +219,7 @@ static void allow_word(const char *name, const char *text, char out[TEXT_BYTES])
         ts_dicom_keep_known(words, text, out, TEXT_BYTES);
 }
 
-/* Adds a text; its field is DICOM_FIELDS where it is none of the table. */
+/* Adds a text; its field is DICOM_FIELDS if it is none of the table. */
 static enum ts_status add_text_fact(struct facts *facts, enum dicom_field field,
                                     struct source_attribute fact)
 {
@@ -284,7 +284,7 @@ static const struct param result_params[] = {
     SLICES_PARAM(struct result_params),
 };
 
-/* Reads a text attribute into the arena; it is "" where there is none. */
+/* Reads a text attribute into the arena; it is "" if there is none. */
 static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object,
                                const char *name, const char **out)
 {
@@ -333,8 +333,8 @@ static enum ts_status take_positions(struct projections *projections, const char
     return TS_OK;
 }
 
-/* Files of today have y falling with the row, and positions of an image rise with its index; those
- * of older versions have y rising, and stay as they are. */
+/* In present files y decreases with the row, and positions of an image increase with its index; in
+   older files y increases, and stays. */
 static void turn_y(double *positions, int64_t n, double *spacing)
 {
     if (!(*spacing < 0 || (*spacing == 0 && n > 1 && positions[n - 1] < positions[0])))
@@ -372,7 +372,7 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
     return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
 }
 
-/* Reads the axis of several volumes, which stands before the others. */
+/* Reads the axis of several volumes, which is before the others. */
 static enum ts_status read_volume_axis(struct projections *projections,
                                        const struct hdf5_ref *group)
 {
@@ -480,7 +480,7 @@ static enum ts_status read_beam(struct projections *projections, const struct hd
     return wrong ? unlike(projections, wrong) : TS_OK;
 }
 
-/* The geometry must be there in full, or not at all. */
+/* The geometry must be complete or absent. */
 static enum ts_status read_geometry(struct projections *projections, const struct hdf5_ref *group,
                                     struct ts_image *image)
 {

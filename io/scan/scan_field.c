@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A field is looked for with a list of records of its own, so that one of an unexpected kind is no
+ * A field is looked for with a separate list of records, so that one of an unexpected kind is no
  * error of the file.
  */
 #include "io/scan/scan_field.h"
@@ -61,8 +61,8 @@ void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const 
 
 static const char as_stored[] = "values are taken as they are stored";
 
-/* Returns whether the list has a record of this message: several sources may read a field of one
- * file. */
+/* Returns true if the list has a record of this message: several sources may read a field of one
+   file. */
 static bool is_told(const struct ts_diag *diag, const char *message)
 {
     bool told = false;
@@ -77,8 +77,7 @@ enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input,
     static const struct {
         const char *name;
         double usual; /* changes nothing */
-        bool number;  /* it is nothing else than a number: a scale or an offset may be those of
-                       * axes */
+        bool number;  /* it must be a plain number: a scale or an offset may be that of axes */
     } rows[] = {{"scale_factor", 1, true},     {"scaling_factor", 1, true},
                 {"scaling", 1, true}, /* of NXtomoproc */
                 {"scale", 1, false},           {"slope", 1, false},
@@ -183,7 +182,8 @@ static bool axis_meanings(char *text, bool volume, char meanings[3])
     return n == 3;
 }
 
-/* Returns whether the file gives a name to one axis only, and the chain gives it to another. */
+/* Returns true if the file gives a name to one axis only, and the chain gives it to a different
+   one. */
 static bool axes_contradict(const char stated[3], const char expected[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -240,7 +240,7 @@ enum ts_status ts_scan_field_warn_of_axes(const struct hdf5_input *input,
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* In any case of letters nothing here is a megameter or a petameter apart. */
+/* Case is ignored, since nothing here is a megameter or a petameter apart. */
 double ts_scan_field_mm(const char *units)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fields of a scan's file that a reader does not need: each is read where it can be, and never
- * refuses the file. What a format does not use of them is warned of by name.
+ * Fields of a scan's file that a reader does not need: each is read if it can be, and never makes
+ * the file refused. Those that a format does not use are warned of by name.
  */
 #ifndef IO_SCAN_SCAN_FIELD_H
 #define IO_SCAN_SCAN_FIELD_H
@@ -42,7 +42,7 @@ enum ts_status ts_scan_field_warn_of_axes(const struct hdf5_input *input,
                                           const struct hdf5_ref *group,
                                           const struct hdf5_stack *stack, const char *name,
                                           const char *const read[3]);
-/* Returns the millimeters of a unit of length, 0 where it is not known. Names count in any case. */
+/* Returns the millimeters of a unit of length; 0 if it is not known. Case is ignored. */
 double ts_scan_field_mm(const char *units);
 
 #endif

@@ -25,7 +25,7 @@ struct tiff_source {
     int n_threads;
     struct tiff_pages *threads; /* the copies through which they read */
     struct source_attribute
-        reports[3]; /* counts of files passed over, skipped and warned of, without names */
+        reports[3]; /* numbers of files passed over, skipped and warned of, without names */
 };
 
 static const struct choice meanings[] = {
@@ -107,7 +107,7 @@ static const struct param tiff_params[] = {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* All threads and their workers take SCRATCH_BYTES at most, unless one alone needs more. */
+/* All threads and their workers take SCRATCH_BYTES at most, unless a single one needs more. */
 enum { SCRATCH_BYTES = 1 << 30 };
 
 /* Rows of pages while they are read: [z, z + n) of every view, or pages [z, z + n). */
@@ -246,7 +246,7 @@ static enum ts_status check_meaning(const struct param_set *set, struct ts_diag 
     return TS_OK;
 }
 
-/* Flats and darks are numbered: there is no object that could have turned. */
+/* Flats and darks are numbered, since they show no object that could have turned. */
 static enum ts_status describe_views(const struct tiff_source *source, const struct param_set *set,
                                      struct ts_axis *views, struct ts_diag *diag)
 {
@@ -324,8 +324,8 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     return status;
 }
 
-/* A slice or a row of the detector that is missing would move all after it. A view that is missing
- * shows in the angles. */
+/* A missing slice or row of the detector would move all after it. The angles show a missing
+   view. */
 static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned,
                                   struct ts_diag *diag)
 {
@@ -370,8 +370,8 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     return status;
 }
 
-/* Warns of flats or darks that are not alike, by the middle rows of some. Damaged pages are
- * reported when they are used. */
+/* Warns of flats or darks that differ, judged by the middle rows of some. Damaged pages are
+   reported when they are used. */
 static enum ts_status warn_of_drift(struct tiff_source *source, const struct param_set *set,
                                     struct ts_diag *diag)
 {
@@ -405,8 +405,8 @@ static enum ts_status warn_of_drift(struct tiff_source *source, const struct par
     return status;
 }
 
-/* What the chain says counts; a file that says otherwise may be right, and micrometers are taken
- * for mm easily. */
+/* What the chain says counts; but a file that says otherwise may be right, since micrometers are
+   easily taken for mm. */
 static void warn_of_pixel_size(const struct tiff_source *source, const struct tiff_params *params,
                                struct ts_diag *diag)
 {

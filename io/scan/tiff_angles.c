@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The angles of TIFF pages come from a list in the chain, a text file beside it, or a range that
- * the views divide evenly. An even range is the number of a page alone, so that a page that is
- * missing would shift all after it.
+ * The angles of TIFF pages come from a list in the chain, from a text file beside it, or from a
+ * range that the views divide evenly. In an even range only the number of a page decides, so a
+ * missing page would shift all after it.
  */
 #include "io/scan/tiff_angles.h"
 
@@ -70,8 +70,8 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
     return text;
 }
 
-/* Parses numbers, one a line; blank lines and what follows a # are left out. Returns -1 where a
- * line is no number (reported). */
+/* Parses numbers, one a line; blank lines and what follows a # are left out. Returns -1 if a line
+ * is no number (reported). */
 static int64_t parse_angles(const struct param_set *set, const char *path, char *text,
                             double *angles, struct ts_diag *diag)
 {
@@ -98,8 +98,8 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
     return n;
 }
 
-/* Turns the angles into degrees. Those that look like radians are refused where nobody called them
- * so. */
+/* Converts the angles to degrees. Refuses those that look like radians if the chain does not call
+   them so. */
 static enum ts_status convert_angles(const struct param_set *set, double *angles, int64_t n,
                                      struct ts_diag *diag)
 {

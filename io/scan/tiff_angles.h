@@ -12,8 +12,8 @@
 #include "io/scan/tiff_pages.h"
 
 /* Finds the angles of axis->n views in degrees, by a set of the kind tiff_params. A list of them
- * lives in the arena of the pages. Returns TS_BAD_CHAIN where they are not given or given wrongly,
- * TS_BAD_INPUT where the file of angles or the files are refused. */
+ * lives in the arena of the pages. Returns TS_BAD_CHAIN if they are not given or given wrongly,
+ * TS_BAD_INPUT if the file of angles or the files are refused. */
 enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages,
                               struct ts_axis *axis, struct ts_diag *diag);
 /* Converts an angle of the chain's own range to degrees. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In p_<angle>_<counter> the angles of a golden or interlaced scan do not rise with the counter. A
- * list of angles is in the order in which views were taken, so that the counter gives it. Even
- * angles and slices have the order of places: there a counter and an even number that disagree may
- * each be meant, but not if one is the other backwards, or one has the angles of the range that the
- * chain gives.
+ * list of angles has the order in which views were taken, so the counter decides. Even angles and
+ * slices have the order of places: if a counter and an even number disagree, either may be meant,
+ * unless one is the reverse of the other, or one has the angles of the range that the chain gives.
  */
 #include "io/scan/tiff_counter.h"
 
@@ -21,7 +20,7 @@ enum { LONGEST_STAMP = 14 }; /* digits of a date with a time of day */
 struct run {
     const double *values;
     enum tiff_steps steps;
-    bool angles, falls; /* those of the chain's range; they are to fall */
+    bool angles, falls; /* those of the chain's range; they must fall */
 };
 
 struct place {
@@ -35,7 +34,7 @@ static int compare_places(const void *a, const void *b)
     return (left->value > right->value) - (left->value < right->value);
 }
 
-/* Returns true where one run rises (or falls, for -1) when the other does. */
+/* Returns true if one run rises (or falls, for -1) when the other rises. */
 static bool agree(const struct run *one, const struct run *other, int sign, int64_t n,
                   struct place *scratch)
 {
@@ -74,8 +73,8 @@ static enum tiff_steps read_stamps(const struct tiff_pages *pages, double *value
     return TIFF_STEPS_UNEVEN;
 }
 
-/* Lists the numbers that differ everywhere. Returns -1 where memory is out. A number behind a time
- * of day may be the fraction of a second, unless it counts. */
+/* Lists the numbers that differ everywhere. Returns -1 if memory is out. A number behind a time of
+ * day may be the fraction of a second, unless it counts. */
 static int list_runs(const struct tiff_pages *pages, struct arena *arena, struct place *places,
                      struct run runs[TIFF_MOST_NUMBERS])
 {
@@ -118,9 +117,8 @@ static const struct run *find_angles(struct run *runs, int n, const struct tiff_
     return found;
 }
 
-/* Returns the run that gives the order: the one of the surest steps, or, where places are even, the
- * first that is even. NULL: the order stays. Sets *doubtful where another run may be meant as
- * well. */
+/* Returns the run that gives the order: the one with the surest steps, or, if places are even, the
+   first even one. NULL: the order stays. Sets *doubtful if another run may be meant as well. */
 static const struct run *choose(struct run *runs, int n, const struct tiff_pages *pages,
                                 struct place *scratch, bool *doubtful)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file is opened here, because a worker can open nothing, and its descriptor goes with every job.
+ * Files are opened here, because a worker can open nothing; the descriptor goes with every job.
  */
 #include "io/scan/tiff_file.h"
 
@@ -14,8 +14,9 @@
 #include "io/file/file_bytes.h"
 #include "io/file/regular_file.h"
 
-/* JOB_SECONDS is for a piece of a page, or a strip of the largest size from a slow disk.
- * WORKER_BYTES is what libtiff may take beside one strip: arrays of places of strips, above all. */
+/* JOB_SECONDS is for a piece of a page, or for a strip of the largest size from a slow disk.
+   WORKER_BYTES is what libtiff may take beside one strip, mostly for the arrays of the places of
+   strips. */
 enum { JOB_SECONDS = 30, WORKER_BYTES = 256 << 20 };
 
 enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int32_t number,
@@ -128,7 +129,7 @@ static enum ts_status start_worker(struct tiff_pages *pages, struct ts_diag *dia
     return ts_workers_create(&setup, &pages->worker, diag);
 }
 
-/* `blamed`: it died of the job, so the file is to blame. */
+/* `blamed`: the worker died of the job, so the file is to blame. */
 static enum ts_status report_loss(struct tiff_pages *pages, const struct tiff_job *job, bool blamed,
                                   const char *what, struct ts_diag *diag)
 {

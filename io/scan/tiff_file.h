@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This holds the pages of TIFF files that look alike, opens one file of them at a time, and hands
- * it to a sandboxed worker that knows the format. Threads read through copies of the struct, each
- * of which opens files for itself, has a worker of its own and shares the lists.
+ * Holds the pages of TIFF files that look alike, opens one of the files at a time, and passes it to
+ * a sandboxed worker that knows the format. Threads read through copies of the struct, each of
+ * which opens files for itself and has its own worker; the lists are shared.
  */
 #ifndef IO_SCAN_TIFF_FILE_H
 #define IO_SCAN_TIFF_FILE_H
@@ -19,8 +19,7 @@ enum { TIFF_MAX_PAGES = 65535 };
 enum tiff_order {
     TIFF_ORDER_EVEN,   /* a place */
     TIFF_ORDER_RANGE,  /* an even angle of the chain's range */
-    TIFF_ORDER_LISTED, /* that of the angles in a list, which is the order in which they were
-                        * taken */
+    TIFF_ORDER_LISTED, /* that of the angles in a list, in which they were taken */
     TIFF_ORDER_NONE    /* nothing */
 };
 
@@ -31,7 +30,7 @@ struct tiff_file {
 
 struct tiff_pages {
     struct arena *arena;
-    struct ts_span span; /* where the input stands in the chain, and its name there, for messages */
+    struct ts_span span; /* where the input is in the chain, and its name there, for messages */
     const char *owner;
     struct tiff_file *files;
     struct tiff_page *pages;
@@ -44,11 +43,12 @@ struct tiff_pages {
     const double *pick;  /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
     enum tiff_order order;
-    double range[2]; /* TIFF_ORDER_RANGE: first angle, and the end, at which the last view is with
-                        `endpoint`; degrees */
+    /* TIFF_ORDER_RANGE: first angle and end in degrees; with `endpoint` the last view is at the
+       end */
+    double range[2];
     bool endpoint;
-    bool decimals; /* a point between digits in the names is one of a decimal number */
-    bool skip;     /* leave those out; else they are refused */
+    bool decimals;               /* a point between digits in the names is a decimal point */
+    bool skip;                   /* skip those; else they are refused */
     char names[TIFF_TEXT_BYTES]; /* the first that were ignored */
     int64_t width, height;
     enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 and integers of 64 bits as TS_F32
@@ -63,9 +63,9 @@ struct tiff_pages {
     size_t block_bytes, raw_bytes; /* size of the largest strip or tile, decoded and in the file; 0:
                                       all rows are plain */
     size_t piece_bytes;            /* most that one job decodes */
-    int64_t
-        rows_together; /* that cost as much as one of them: those of the highest strip or tile */
-    int fd;            /* of the file `open`; -1 where none is */
+    int64_t rows_together; /* rows that cost as much as one of them: those of the highest strip or
+                              tile */
+    int fd;                /* of the file `open`; -1 if none is */
     int64_t open;
     struct worker_pool *worker;    /* a pool of one; NULL before it is needed */
     int job_seconds;               /* limit of one job of the worker; 0: 30 */
@@ -85,15 +85,15 @@ struct tiff_pages {
     "tiff: [FILE, FILE, ...] reads files in the order of the list; or rename them, with a "        \
     "running number"
 
-/* Opens file i, which stays open until another is. Where `known`, it must be the file that was
- * checked. */
+/* Opens file i, which stays open until another is opened. If `known`, it must be the file that was
+   checked. */
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag);
-/* Returns TS_BAD_INPUT (file-changed) where a file was changed since its pages were listed. */
+/* Returns TS_BAD_INPUT (file-changed) if a file was changed since its pages were listed. */
 enum ts_status ts_tiff_check_unchanged(const struct tiff_pages *pages, struct ts_diag *diag);
 void ts_tiff_close_file(struct tiff_pages *pages);
-/* Lets the worker, which is started where there is none, do a job with the file that is open.
- * TS_BAD_INPUT names the file where the worker dies of it; what the worker refuses stands in the
- * reply. */
+/* Lets the worker, which is started if there is none, do a job with the open file. Returns
+   TS_BAD_INPUT, and names the file, if the worker dies of it; what the worker refuses is in the
+   reply. */
 enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struct tiff_reply *reply,
                            struct ts_diag *diag);
 /* Returns the memory that the worker shares, of memory_bytes. It may change at any time. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each number of the names that rises from file to file is looked at: one that rises by the same
- * step everywhere counts the files, and one with a wider step lacks a file. Dates and times of day
+ * Examines each number of the names that rises from file to file: if it rises by the same step
+ * everywhere, it counts the files; if one step is wider, a file is missing. Dates and times of day
  * do neither.
  */
 #include "io/scan/tiff_gaps.h"
@@ -57,7 +57,7 @@ static size_t find_shared_folders(const struct tiff_pages *pages)
     return n;
 }
 
-/* Reads the number `c` of all names. Returns false where one has too many digits. */
+/* Reads the number `c` of all names. Returns false if one has too many digits. */
 static bool read_column(const struct tiff_pages *pages, size_t folders, int c,
                         struct column *column)
 {
@@ -78,7 +78,7 @@ static bool read_column(const struct tiff_pages *pages, size_t folders, int c,
     return true;
 }
 
-/* Returns true where the numbers rise from each file to the next. */
+/* Returns true if the numbers rise from each file to the next. */
 static bool rises(const struct column *column)
 {
     for (int64_t i = 1; i < column->n; i++)
@@ -109,9 +109,9 @@ static enum spacing find_exact_gap(const struct column *column, double least, st
     return 2 * n_regular >= n_steps || n_steps <= FEW_STEPS ? GAP : UNEVEN;
 }
 
-/* Even numbers that were rounded to their last digit: their steps differ by one unit of it. Over
- * their places, which count the files that are missing too, they lie on a line. A few short steps
- * may do so by chance: they say nothing. */
+/* Finds gaps in even numbers that were rounded to their last digit: their steps differ by one unit
+   of it. Plotted over their places, which include the missing files, they are on a line. A few
+   short steps may be so by chance and are ignored. */
 static enum spacing find_rounded_gap(const struct column *column, double least,
                                      struct tiff_gap *gap)
 {
@@ -157,8 +157,8 @@ static enum spacing find_column_gap(const struct column *column, struct tiff_gap
     return exact == UNEVEN && column->unit > 0 ? find_rounded_gap(column, least, gap) : exact;
 }
 
-/* Returns true where rising numbers are the even angles of the chain's range, perhaps rounded to
- * their last digit, or cut off there. */
+/* Returns true if rising numbers are the even angles of the chain's range, perhaps rounded to their
+ * last digit, or cut off there. */
 static bool are_angles(const struct tiff_pages *pages, const struct column *column)
 {
     const int64_t n = column->n, n_steps = n - pages->endpoint;
@@ -176,7 +176,7 @@ static bool are_angles(const struct tiff_pages *pages, const struct column *colu
 }
 
 /* Angles in whole degrees, 1.2 of them apart, have steps of one and two. They look like a counter
- * of which some are missing, but those would hardly lie so evenly if they are many. */
+   with gaps, but a counter with many gaps would hardly be so even. */
 static bool are_rounded_angles(const struct tiff_pages *pages, const struct column *column,
                                double least)
 {
@@ -194,9 +194,9 @@ struct finding {
     double unit; /* of the numbers with the gap */
 };
 
-/* Decimal numbers are angles, so they count before whole ones, which are counters or times. A
- * number that is even says that nothing is missing; steps of one or two units beside an even
- * counter are rounded ones. */
+/* Decimal numbers are angles, so they count before whole ones, which are counters or times. If any
+   number is even, nothing is missing; steps of one or two units beside an even counter are rounded
+   ones. */
 static struct tiff_gap choose_gap(const struct finding *whole, const struct finding *decimal)
 {
     const struct tiff_gap none = {.file = -1};

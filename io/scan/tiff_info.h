@@ -8,8 +8,8 @@
 #include "core/diag.h"
 
 /* Checks every page as an input does, without decoding one, and prints their number, size and type,
- * and the inputs that a chain could make of them, as text or as one JSON object. TS_BAD_INPUT where
- * an input would be refused. */
+ * and the inputs that a chain could make of them, as text or as one JSON object. TS_BAD_INPUT if an
+ * input would be refused. */
 enum ts_status ts_tiff_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The worker's side of reading TIFF files. It keeps one file open from job to job, so that the
- * pages of a long file are found one after the other. libtiff reads through pread() alone, because
+ * pages of a long file are found one after the other. libtiff reads only through pread(), because
  * the sandbox allows no other way, and without memory mapping, because a file that is cut while it
  * is read must be an error. Its messages are kept, never printed.
  */
@@ -27,8 +27,7 @@
 /* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */
 enum { MAX_RATIO = 2048 };
 
-/* Refuses the page whose number stands in library->page, or the file for 0, in the reply. Returns
- * false. */
+/* Refuses, in the reply, the page whose number is in library->page; 0: the file. Returns false. */
 static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
@@ -234,9 +233,9 @@ static bool read_number(const struct tiff_library *library, uint64_t offset, siz
     return true;
 }
 
-/* libtiff takes the bytes of a next-directory pointer that it cannot read for zeros, and a zero is
- * the end of the list: a file cut there would be a shorter one. So the pointer is read here too. A
- * directory is a count, the entries and that pointer (TIFF 6.0, section 2). */
+/* If libtiff cannot read the bytes of a next-directory pointer, it takes them for zeros, and a zero
+   ends the list: a file that is cut there would seem to be shorter. So the pointer is read here
+   too. A directory is a count, the entries and that pointer (TIFF 6.0, section 2). */
 static bool check_directory(struct tiff_library *library)
 {
     const struct tiff_page *page = &library->page;
@@ -265,8 +264,8 @@ static bool check_directory(struct tiff_library *library)
     return true;
 }
 
-/* Checks the page whose directory was read last, whose number stands in library->page, and
- * describes it there. False: the reply says why not. */
+/* Checks the page whose directory was read last, whose number is in library->page, and describes it
+ * there. False: the reply says why not. */
 static bool check_page(struct tiff_library *library)
 {
     library->page = (struct tiff_page){.number = library->page.number,
@@ -284,7 +283,7 @@ static bool check_page(struct tiff_library *library)
  * order of the axes. tifffile writes {"shape": [...]}, with "truncated" if only the first image has
  * a page. */
 
-/* Returns what stands behind NAME= at the beginning of a line, NULL where there is none. */
+/* Returns what is behind NAME= at the beginning of a line; NULL if there is no such line. */
 static const char *find_line(const char *text, const char *name)
 {
     const size_t n = strlen(name);
@@ -294,7 +293,7 @@ static const char *find_line(const char *text, const char *name)
     return NULL;
 }
 
-/* Returns the number of a line, 0 where there is none. */
+/* Returns the number of a line, 0 if there is none. */
 static uint32_t line_number(const char *text, const char *name)
 {
     const char *at = find_line(text, name);
@@ -324,8 +323,8 @@ static double imagej_mm(const char *text)
     return unit ? unit_mm(unit, strcspn(unit, "\r\n")) : 0;
 }
 
-/* The number of a function of ImageJ that makes values of what is stored, and its first two
- * coefficients. Images of more bits have none there, and signed ones another place of 0. */
+/* Reads the number of ImageJ's function that converts stored values, and its first two
+   coefficients. Images of more than 16 bits have none there, and signed ones have another zero. */
 static void read_calibration(const char *text, struct tiff_page *page)
 {
     const char *function = find_line(text, "cf"), *c0 = find_line(text, "c0"),
@@ -352,7 +351,7 @@ static void read_imagej(const char *text, struct tiff_page *page)
     read_calibration(text, page);
 }
 
-/* Returns the value of an attribute of an element, up to where the element ends; NULL where it has
+/* Returns the value of an attribute of an element, up to where the element ends; NULL if it has
  * none. */
 static const char *attribute_of(const char *element, const char *end, const char *name)
 {
@@ -362,7 +361,7 @@ static const char *attribute_of(const char *element, const char *end, const char
     return at && at < end ? at + n : NULL;
 }
 
-/* Returns the size of a pixel along X, Y or Z, in micrometers unless its unit stands beside it; 0:
+/* Returns the size of a pixel along X, Y or Z, in micrometers unless its unit is beside it; 0:
  * there is none. */
 static double physical_mm(const char *pixels, const char *end, char axis)
 {
@@ -444,7 +443,7 @@ static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *
 }
 
 /* Fills planes, axes, sizes and calibration of the first page of a file, from its text and the tags
- * of its resolution. All are 0 where the file does not say. */
+ * of its resolution. All are 0 if the file does not say. */
 static void read_description(struct tiff *handle, struct tiff_page *page)
 {
     char *text = NULL;
@@ -662,8 +661,7 @@ static bool read_tiles(struct tiff_library *library, uint32_t row, uint32_t n)
     return true;
 }
 
-/* The file may have been written to since its pages were listed, so what was checked is checked
- * again. */
+/* The file may have been written to since its pages were listed, so the checks are repeated. */
 static bool find_page(struct tiff_library *library, const struct tiff_job *job)
 {
     const struct tiff_page *known = &job->page, *page = &library->page;

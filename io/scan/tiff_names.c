@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files are sorted by their kinds, so that a folder of many files is looked at once. A hint names a
- * pattern only where it fits the files of one kind and no others.
+ * Files are sorted by kind, so that a folder of many files is looked at only once. A hint names a
+ * pattern only if it fits the files of one kind and no others.
  */
 #include "io/scan/tiff_names.h"
 
@@ -17,10 +17,10 @@
 
 enum { SHOWN_KINDS = 4, PATTERN_BYTES = 600, NUMBER_BYTES = 64 };
 
-/* A number is a run of digits. A minus before it is a sign where no letter, digit or bracket of a
- * word stands before that, as in a_-10 and not in 2024-01 or scan-1; a fraction counts with a sign,
- * and before "deg", since 1.10 comes behind 1.9 where the two are numbers of their own. A point
- * that parts three groups of digits, as in dates, is none of a decimal number. */
+/* A number is a run of digits. A minus before it is a sign if no letter, digit or bracket of a word
+ * is before that, as in a_-10 and not in 2024-01 or scan-1; a fraction counts with a sign, and
+ * before "deg", since 1.10 comes behind 1.9 if the two are numbers of their own. A point that parts
+ * three groups of digits, as in dates, is none of a decimal number. */
 size_t ts_tiff_number(const char *name, const char *at, bool decimals)
 {
     static const char digits[] = "0123456789";
@@ -66,7 +66,7 @@ static int compare_amounts(const char *a, size_t n_a, const char *b, size_t n_b)
     return 0;
 }
 
-/* Returns the value of a number with an exponent; NaN where it is too long for one. */
+/* Returns the value of a number with an exponent; NaN if it is too long for one. */
 static double value_of(const char *at, size_t n)
 {
     char text[NUMBER_BYTES] = "";
@@ -192,7 +192,7 @@ static int compare_counts(const void *a, const void *b)
                                  : ts_tiff_compare_names(first->name, second->name, false);
 }
 
-/* Makes a list of the kinds; NULL where memory is out. */
+/* Makes a list of the kinds; NULL if memory is out. */
 static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *arena,
                                int64_t *n_kinds)
 {
@@ -262,8 +262,8 @@ static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind
     return false;
 }
 
-/* Returns true where all names are hexadecimal numbers but for what they have in common, some with
- * letters. */
+/* Returns true if all names are hexadecimal numbers, except what they have in common, and some
+   contain letters. */
 static bool are_hexadecimal(const struct tiff_pages *pages)
 {
     const char *first = ts_base_name(pages->files[0].path);
@@ -297,7 +297,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns true where two kinds differ in capitals or signs alone. */
+/* Returns true if two kinds differ only in capitals or signs. */
 static bool are_variants(const struct kind *kinds, int64_t n, struct arena *arena)
 {
     const char **keys = ts_arena_alloc(arena, (size_t)n * sizeof *keys);

@@ -36,14 +36,14 @@ bool ts_tiff_same_text(const char *a, const char *b, bool decimals, bool any_suf
 int ts_tiff_compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b);
 /* Orders names by their text and the numbers in it. Returns <0, 0 or >0. */
 int ts_tiff_compare_names(const char *a, const char *b, bool decimals);
-/* Returns true where the pattern says that all files of a folder are meant: * or *.tif. */
+/* Returns true if the pattern says that all files of a folder are meant: * or *.tif. */
 bool ts_tiff_takes_all(const char *pattern);
 /* Refuses a folder whose files are of several kinds, such as projections and flats (tiff-names),
  * unless the pattern says that all of them are meant. A kind is what is left of a name without its
- * numbers and its suffix. Names without numbers are no kinds where most names are so. A warning
- * says where files of several kinds are taken (tiff-order); they are refused where their names may
- * be read in several orders: hexadecimal numbers, capitals beside small letters, or a minus before
- * some numbers. */
+ * numbers and its suffix. Names without numbers are no kinds if most names are so. A warning says
+ * where files of several kinds are taken (tiff-order); they are refused if their names may be read
+ * in several orders: hexadecimal numbers, capitals beside small letters, or a minus before some
+ * numbers. */
 enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder,
                                    const char *pattern, struct ts_diag *diag);
 

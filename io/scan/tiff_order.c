@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 1.5 and 1.10 are decimal numbers, or two counters each. Names say which where some numbers have
- * no fraction, an exponent, fractions of several lengths that begin with 0, or even steps; a longer
+ * 1.5 and 1.10 are decimal numbers, or two counters each. Names say which if some numbers have no
+ * fraction, an exponent, fractions of several lengths that begin with 0, or even steps; a longer
  * fraction that ends in 0 is a counter.
  */
 #include "io/scan/tiff_order.h"
@@ -69,7 +69,7 @@ static const char *add_fractions(const char *name, struct fractions *all)
     return last;
 }
 
-/* Returns true where the last decimal numbers of the sorted names have even steps. */
+/* Returns true if the last decimal numbers of the sorted names have even steps. */
 static bool are_even(const struct tiff_file *files, int64_t n)
 {
     double before = NAN, step = NAN;
@@ -183,9 +183,9 @@ static int64_t count_fitting(const struct tiff_pages *pages, uint32_t any,
     return alike == fit ? fit : 0;
 }
 
-/* The number `column` restarts after a file. One scan has the files that differ in this number and
- * those behind it, or those that differ in the others: the hint names the pattern of more files
- * first. */
+/* Refuses names in which the number `column` restarts after a file. The files of one scan either
+   differ in this number and those behind it, or in the others: the hint names the pattern of more
+   files first. */
 static enum ts_status refuse_running(const struct tiff_pages *pages, const char *folder,
                                      int64_t file, int column, struct ts_diag *diag)
 {
@@ -228,7 +228,7 @@ static bool have_same_numbers(const struct tiff_file *a, const struct tiff_file 
            ts_tiff_same_text(name_a, name_b, decimals, true);
 }
 
-/* Returns the first file whose numbers are those of the next one; -1: there is none. */
+/* Returns the first file whose numbers equal those of the next one; -1: there is none. */
 static int64_t find_twin(const struct tiff_pages *pages)
 {
     for (int64_t i = 0; i + 1 < pages->n_files; i++)
@@ -237,8 +237,8 @@ static int64_t find_twin(const struct tiff_pages *pages)
     return -1;
 }
 
-/* Sets *parted where a pattern parts the files into two sets without twins, and the one that fits
- * it has no gap. */
+/* Sets *parted if a pattern divides the files into two sets without twins, and the one that fits it
+   has no gap. */
 static enum ts_status part_twins(const struct tiff_pages *pages, const char *pattern, bool *parted,
                                  struct ts_diag *diag)
 {

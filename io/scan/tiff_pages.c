@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the TIFF files of a folder, and lets a worker list and check the pages in them. What the
- * worker answers is checked too, because its file may have taken it over.
+ * Finds the TIFF files of a folder, and lets a worker list and check their pages. The worker's
+ * answers are checked too, because a file may have taken it over.
  */
 #include "io/scan/tiff_pages.h"
 
@@ -98,8 +98,8 @@ static enum ts_status visit(struct tiff_pages *pages, int folder, const char *pa
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
-/* Any other name. What is called as a TIFF file that is not there and has one more ending, as
- * copies have that are not yet whole, stands for that file. */
+/* Visits any other name. A name of a missing TIFF file with one more ending, as incomplete copies
+   have, counts for that file. */
 static enum ts_status visit_other(struct tiff_pages *pages, int folder, const char *path,
                                   const char *name, struct ts_diag *diag)
 {
@@ -171,8 +171,8 @@ static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tif
                : status;
 }
 
-/* Opens a file, or sets *skipped and reports nothing where the chain skips files that cannot be
- * opened and this is one. A failure of the machine skips no file: it is met again, and reported. */
+/* Opens a file. If the chain skips files that cannot be opened and this is one, sets *skipped and
+   reports nothing. A failure of the machine skips no file: it occurs again, and is reported. */
 static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply,
                                 bool *skipped, struct ts_diag *diag)
 {
@@ -191,8 +191,7 @@ static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff
     return status == TS_OK || *skipped ? TS_OK : begin_file(pages, i, reply, diag);
 }
 
-/* Returns true where the worker's description of a page of the file that is open is one that it may
- * give. */
+/* Returns true if the worker may give such a description of a page of the open file. */
 static bool is_possible(const struct tiff_pages *pages, const struct tiff_page *page)
 {
     const uint64_t file_bytes = (uint64_t)pages->files[pages->open].found.st_size;
@@ -217,8 +216,8 @@ static void take_largest(size_t *largest, uint64_t value)
     *largest = value > *largest ? (size_t)value : *largest;
 }
 
-/* Returns true where the values of a file are a line of what is stored. ImageJ has none for other
- * types. */
+/* Returns true if the values of a file are a linear function of what is stored. ImageJ has no such
+   function for other types. */
 static bool is_calibrated(const struct tiff_page *page)
 {
     return page->function == TIFF_FUNCTION_LINE &&
@@ -364,7 +363,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tif
 
 /* ---- what the files say of their images ------------------------------------------------------ */
 
-/* Adds the images of a file that has one page and says that more lie behind its pixels. */
+/* Adds the images of a file that has one page and says that more are behind its pixels. */
 static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts_diag *diag)
 {
     const struct tiff_page page = pages->pages[of], *first = &page; /* the list may move */
@@ -403,9 +402,9 @@ static int count_axes(const struct tiff_page *first, int *along)
     return n;
 }
 
-/* Refuses pages of several channels, slices and times, which are no volume one after the other,
- * unless the chain picks some. Warns where the first file has another number of images than it
- * says: parts of an image may be elsewhere. */
+/* Refuses pages of several channels, slices and times, which are not the slices of one volume,
+   unless the chain picks some. Warns if the first file has another number of images than it says:
+   parts of an image may be elsewhere. */
 static enum ts_status check_planes(const struct tiff_pages *pages, const struct tiff_page *first,
                                    int64_t of_first, struct ts_diag *diag)
 {
@@ -495,7 +494,7 @@ static int compare_inodes(const void *a, const void *b)
            (first->found.st_ino < second->found.st_ino);
 }
 
-/* Warns of two names of one file, where there may have been two files. */
+/* Warns of two names of one file, since two files may have been meant. */
 static enum ts_status warn_of_same(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     const size_t n = (size_t)pages->n_files;
@@ -542,8 +541,8 @@ static enum ts_status list_pattern(struct tiff_pages *pages, const char *path, s
                                                        : status;
 }
 
-/* Lists the files of a path. Those that the chain names itself are not skipped. A path that is
- * there is no pattern, whatever its name is. */
+/* Lists the files of a path. Those that the chain names itself are not skipped. A path that exists
+   is no pattern, whatever its name is. */
 static enum ts_status list_path(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     struct stat found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows that lie in the file as they are need no library: they are read to their place, or through
- * scratch memory where the place has gaps or the values are turned into others. All other rows come
- * in pieces from a worker.
+ * Rows that are unchanged in the file need no library: they are read directly to their place, or
+ * through scratch memory if the place has gaps or the values are converted. All other rows come in
+ * pieces from a worker.
  */
 #include "io/scan/tiff_rows.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads rows of TIFF pages: by itself where they lie in the file as they are, through a worker
- * where they do not.
+ * Reads rows of TIFF pages: directly if they are unchanged in the file, else through a worker.
  */
 #ifndef IO_SCAN_TIFF_ROWS_H
 #define IO_SCAN_TIFF_ROWS_H
