@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every voxel of the image has the label of the file's voxel at its center: where the grids are one
- * but for the order of axes this only moves labels, and else it is nearest neighbor, of two equally
- * near voxels the one after, 0 outside of the file. Only the slices of the file that a slice of the
- * image lies in are held.
+ * Every voxel of the image gets the label of the file's voxel at its center. If the grids are the
+ * same except for the order of axes, labels are only moved; else the nearest voxel counts (of two
+ * equally near ones the later), and 0 outside of the file. Only the slices of the file that contain
+ * a slice of the image are held.
  */
 #include "io/mask/label_volume.h"
 
@@ -80,7 +80,7 @@ static enum ts_status open_source(struct label_volume *volume, const char *name,
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-/* Returns true where slices [z_first, z_end) of the image are the whole volume of the file. */
+/* Returns true if slices [z_first, z_end) of the image are the whole volume of the file. */
 static bool covers(const struct label_volume *volume, int64_t z_first, int64_t z_end)
 {
     const struct ts_image *image = &volume->source->image;
@@ -92,8 +92,8 @@ static bool covers(const struct label_volume *volume, int64_t z_first, int64_t z
     return true;
 }
 
-/* Without the places of both volumes their shapes must agree, with the image's range of slices or
- * with all of them. */
+/* If the places of both volumes are not known, their shapes must agree: with the image's range of
+   slices or with all of its slices. */
 static enum ts_status match_shapes(struct label_volume *volume, const struct mask_request *request)
 {
     const struct ts_image *image = &volume->source->image, *grid = volume->grid;
@@ -138,8 +138,8 @@ static enum ts_status match_grids(struct label_volume *volume, const struct mask
     return ts_mask_other_grid(&volume->base, request, is);
 }
 
-/* Gives the slices of the file that slice z of the image lies in, at least partly: *first > *last
- * for none. */
+/* Finds the slices of the file that slice z of the image touches: *first > *last if there are
+   none. */
 static void find_range(const struct label_volume *volume, int64_t z, int64_t *first, int64_t *last)
 {
     double low[3], high[3];
@@ -164,8 +164,8 @@ static enum ts_status hold(struct label_volume *volume, int64_t first, int64_t n
     return status;
 }
 
-/* Makes a label of a value: *label stays 0 where another one is wanted. False: the value is
- * none. */
+/* Makes a label of a value; *label stays 0 if a different one is wanted. Returns false if the value
+   is no label. */
 static inline bool take_value(const struct label_volume *volume, double value, int32_t *label)
 {
     if (!(value >= INT32_MIN && value <= INT32_MAX) || (double)(int32_t)value != value)
@@ -174,8 +174,7 @@ static inline bool take_value(const struct label_volume *volume, double value, i
     return true;
 }
 
-/* Returns where a voxel of the file stands among those that are held, or NULL where it is none of
- * them. */
+/* Returns the memory of a voxel of the file; NULL if it is not held. */
 static const unsigned char *voxel_at(const struct label_volume *volume, const double at[3])
 {
     const struct ts_image *image = &volume->source->image;
@@ -187,7 +186,7 @@ static const unsigned char *voxel_at(const struct label_volume *volume, const do
     return volume->slices + (size_t)((z * ny + at[Y]) * nx + at[X]) * ts_dtype_bytes(image->dtype);
 }
 
-/* Labels row y of slice z where it is a whole row of the file. */
+/* Labels row y of slice z if it is a whole row of the file. */
 static bool read_whole_row(const struct label_volume *volume, const unsigned char *from,
                            int32_t *labels)
 {
@@ -199,8 +198,8 @@ static bool read_whole_row(const struct label_volume *volume, const unsigned cha
     return good;
 }
 
-/* Labels row y of slice z, whose voxels are looked up one by one where they do not follow each
- * other in the file. */
+/* Labels row y of slice z; looks voxels up one by one if they do not follow each other in the
+   file. */
 static bool read_row(const struct label_volume *volume, int64_t y, int64_t z, int32_t *labels)
 {
     const double(*m)[4] = volume->map.m;

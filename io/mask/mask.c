@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens a file of regions by what it is, and makes a source of the labels that it gives each
- * slice. The image that it goes with is open already; the source is a copy of that image's
- * description, with integers in place of its values: 8 bits where all labels fit them, else 16 or
- * 32, and for volumes of labels the type of the file.
+ * Opens a file of regions by its kind, and makes a source of the labels that it gives each slice.
+ * The image to which it belongs is open already; the source is a copy of that image's description,
+ * with integers as values: of 8 bits if all labels fit, else 16 or 32, and for volumes of labels of
+ * the file's type.
  */
 #include "io/mask/mask.h"
 
@@ -160,8 +160,8 @@ static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Returns the name of the format that reads the file, "dicom" for a DICOM file, or NULL. What gzip
- * compressed can be nothing but NIfTI, whatever its name is. */
+/* Returns the name of the format that reads the file, "dicom" for a DICOM file, or NULL. A gzip
+   file can only be NIfTI, whatever its name is. */
 static const char *format_of(int fd, const char *path, const struct mask_params *params)
 {
     if (ts_hdf5_has_signature(fd))
@@ -309,7 +309,7 @@ static enum ts_status open_on(const struct param_set *set, const struct source *
     return status;
 }
 
-/* A region is recorded by its number, since people write the names. */
+/* A region is recorded by its number, since its name is free text. */
 static void resolve(struct param_set *set, const struct source *source)
 {
     struct mask_params *params = set->values;

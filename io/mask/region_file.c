@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The class is that of the data set, which is walked up to it first, and again from its begin by
- * whoever reads the regions.
+ * The class is in the data set, which is walked up to it first; whoever reads the regions walks it
+ * again from the beginning.
  */
 #include "io/mask/region_file.h"
 
@@ -89,13 +89,13 @@ bool ts_region_walk(struct region_file *file, const struct region_walk *what, vo
             return file->file.refusal == NULL;
         else if (element.root == 0 && element.tag == DICOM_PIXEL_DATA &&
                  element.length == DICOM_UNDEFINED)
-            return file->file.refusal == NULL; /* compressed pixels end what is walked */
+            return file->file.refusal == NULL; /* compressed pixels end the walk */
         if (file->file.refusal)
             return false;
     }
 }
 
-/* Reads a value of at most TEXT_BYTES. Returns its length, 0 where there is none. */
+/* Reads a value of at most TEXT_BYTES. Returns its length, 0 if there is none. */
 static size_t read_value(struct region_file *file, const struct dicom_element *element,
                          char bytes[TEXT_BYTES])
 {

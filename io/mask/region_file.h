@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens DICOM objects that hold regions instead of an image, which are segmentations and
- * structure sets. Their elements are walked by the same checked walk as those of images
+ * Opens DICOM objects that hold regions instead of an image: segmentations and structure sets.
+ * Their elements are walked by the same checked walk as those of images
  * (io/dicom_header/dicom_elements.h).
  */
 #ifndef IO_MASK_REGION_FILE_H
@@ -15,12 +15,12 @@ enum region_class { REGION_NONE, REGION_SEG, REGION_RTSTRUCT };
 
 enum { REGION_NAME_MAX = 65, REGION_MOST = 65535 };
 
-/* This describes one segment, or one region of interest. */
+/* One segment, or one region of interest. */
 struct region {
     int64_t number;
     char frame_of_reference[DICOM_UID_MAX]; /* of a region of interest; "": not stated */
-    char name[REGION_NAME_MAX]; /* as people write it: it may say who the patient is, so only `info`
-                                   shows it */
+    /* free text that may identify the patient, so only `info` shows it */
+    char name[REGION_NAME_MAX];
 };
 
 struct region_file {
@@ -31,31 +31,30 @@ struct region_file {
     enum region_class class;
 };
 
-/* Opens the file and finds its class, which is REGION_NONE for any file that is no such object. The
- * text of a refusal is in file->refusal, with its code, where this returns false; `arena` owns
- * it. */
+/* Opens the file and finds its class; REGION_NONE if it is no such object. If this returns false,
+   file->refusal has the reason, with its code; `arena` owns it. */
 bool ts_region_open(struct region_file *file, const char *path, struct arena *arena);
 void ts_region_close(struct region_file *file);
-/* This says what is looked for in a data set, and in which sequences of the top level. */
+/* What is looked for in a data set, and in which sequences of the top level. */
 struct region_walk {
     bool (*is_open)(uint32_t tag);
     bool (*take)(struct region_file *, const struct dicom_element *, void *user);
 };
-/* Walks the data set and hands out each element, with those inside of the sequences that are open,
- * until it ends or take() returns false. Returns false where the data set is broken, or `take`
- * refused it: file->refusal. */
+/* Walks the data set and passes each element on, also those inside of the sequences that are named,
+   until it ends or take() returns false. Returns false if the data set is broken or `take` refused
+   it: file->refusal. */
 bool ts_region_walk(struct region_file *file, const struct region_walk *what, void *user);
 
 /* These read a value of 16 bits, an integer that is written as text, decimals and a text; -1, -1,
- * false and "" where it is none. */
+ * false and "" if it is none. */
 int64_t ts_region_short(struct region_file *file, const struct dicom_element *element);
 int64_t ts_region_integer(struct region_file *file, const struct dicom_element *element);
 bool ts_region_decimals(struct region_file *file, const struct dicom_element *element,
                         double *values, size_t n);
 void ts_region_text(struct region_file *file, const struct dicom_element *element, char *out,
                     size_t size);
-/* Finds the region that the text names by its number, else by its name; -1 for none, -2 where two
- * have the name. */
+/* Finds the region that the text names by its number, else by its name; -1 if there is none, -2 if
+   two have the name. */
 int64_t ts_region_find(const struct region *regions, size_t n, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Both kinds are a list of regions with a number of parts each. Labels and names are texts that
- * people write, as the descriptions of series are, and are shown where those are.
+ * people write, as the descriptions of series are, and are shown if those are.
  */
 #include "io/mask/region_info.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the header of a structure set. The number of a region stands behind its contours, in
- * the order of tags, so that the contours of an item get it when the item has ended. Points are not
- * read here.
+ * Reads the header of a structure set. In the order of tags, the number of a region comes after its
+ * contours, so the contours of an item get it when the item has ended. Points are not read here.
  */
 #include "io/mask/rtstruct.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads DICOM structure sets (PS3.3 A.19, C.8.8.5 and C.8.8.6). A region of interest is a list
- * of planar contours in LPS.
+ * Reads DICOM structure sets (PS3.3 A.19, C.8.8.5 and C.8.8.6). A region of interest is a list of
+ * planar contours in LPS.
  */
 #ifndef IO_MASK_RTSTRUCT_H
 #define IO_MASK_RTSTRUCT_H
@@ -9,10 +9,10 @@
 #include "io/mask/mask_file.h"
 #include "io/mask/region_file.h"
 
-/* This is one item of the Contour Sequence, before its points are read. */
+/* One item of the Contour Sequence, before its points are read. */
 struct rtstruct_contour {
     struct dicom_place data;
-    int64_t n_points; /* as the file claims it; -1: it does not */
+    int64_t n_points; /* as the file states it; -1: it does not */
     int64_t roi;      /* number of the region, once it is known; before: of its item */
     bool moved;       /* by a Contour Offset Vector other than 0 */
     bool closed,
@@ -27,8 +27,8 @@ struct rtstruct {
         n_before; /* n_before: the contours of items that have ended */
 };
 
-/* Reads the header. False: refused, file->file.refusal says why. ts_rtstruct_clear frees what it
- * found in either case. */
+/* Reads the header. Returns false if it is refused; file->file.refusal has the reason.
+   ts_rtstruct_clear must follow, even after a failure. */
 bool ts_rtstruct_parse(struct region_file *file, struct rtstruct *set);
 void ts_rtstruct_clear(struct rtstruct *set);
 /* Opens the regions that the request wants; closes the file, in any case. */

@@ -51,8 +51,8 @@ static void cross_edge(const double *a, const double *b, unsigned char *crossing
 
 /* Exchanges inside and outside for the pixels in the polygon of n corners (x, y), which closes
  * itself. Pixel centers are at whole numbers. `crossings` has ny rows of nx + 1 marks:
- * crossings[y][x] is 1 where the boundary is crossed an odd number of times between the centers x -
- * 1 and x of row y. */
+ * crossings[y][x] is 1 if the boundary is crossed an odd number of times between the centers x - 1
+ * and x of row y. */
 static void contour_cross(const double *corners, size_t n, unsigned char *crossings, int64_t nx,
                           int64_t ny)
 {
@@ -67,7 +67,7 @@ static void contour_cross(const double *corners, size_t n, unsigned char *crossi
 
 enum { MOST_POINTS = 1 << 22 };
 
-/* A contour lies in a plane of slices within this share of their distance. */
+/* A contour is in a plane of slices within this share of their distance. */
 static const double TOLERANCE = 0.1;
 /* Contours whose planes are less than this apart, in slices, lie in one plane. */
 static const double SAME_PLANE = 0.02;
@@ -96,7 +96,7 @@ struct rtstruct_file {
     struct mask_file base;
     struct stat found;
     const struct ts_image *grid;
-    struct filled_contour *contours; /* by label, then by plane */
+    struct filled_contour *contours; /* sorted by label, then by plane */
     size_t n_contours;
     double *corners; /* x and y of each, as indices */
     size_t n_corners, corners_capacity;
@@ -125,13 +125,13 @@ static enum ts_status refuse_points(const struct point_reader *reader, size_t co
                           "has contour %zu %s", contour + 1, what);
 }
 
-/* Reads one decimal of the text up to a backslash or the end. NULL where it is none. */
+/* Reads one decimal of the text up to a backslash or the end. Returns NULL if it is none. */
 static const char *read_decimal(const struct point_reader *reader, const char *text, double *value)
 {
     char *end;
     text += strspn(text, " ");
     if (!strchr("0123456789+-.", *text) || *text == '\0')
-        return NULL; /* the function of the C library would take nan, inf and hexadecimal too */
+        return NULL; /* the C library's function would accept nan, inf and hexadecimal too */
     if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
         return NULL;
     *value = strtod_l(text, &end, reader->c_locale);
@@ -177,8 +177,8 @@ static enum ts_status refuse_size(const struct rtstruct_file *set, struct ts_dia
                           "has more than %d points, which are not read at once", (int)MOST_POINTS);
 }
 
-/* Adds up what the wanted contours claim, so that a file with too many points is refused before any
- * is read. */
+/* Adds up the points that the wanted contours claim, so that a file with too many is refused before
+   any is read. */
 static bool claims_too_many(const struct rtstruct *from, int64_t roi)
 {
     int64_t claimed = 0;
@@ -198,7 +198,7 @@ static size_t count_numbers(const char *text, size_t bytes)
     return n;
 }
 
-/* Reads the points of contour `i` to corners, and the range of slices that they lie in. */
+/* Reads the points of contour `i` to corners, and the range of slices that they are in. */
 static enum ts_status read_points(struct point_reader *reader, size_t i,
                                   const struct rtstruct_contour *from, struct filled_contour *to,
                                   double z[2])
@@ -237,7 +237,7 @@ static enum ts_status read_points(struct point_reader *reader, size_t i,
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* Puts contours in order by label, plane and corners, so that copies are neighbors. */
+/* Compares contours by label, plane and corners, so that copies become neighbors. */
 static int by_label_and_plane(const void *a, const void *b)
 {
     const struct filled_contour *one = a, *other = b;
@@ -252,8 +252,8 @@ static int by_label_and_plane(const void *a, const void *b)
                : memcmp(one->outline.corners, other->outline.corners, 2 * one->n * sizeof(double));
 }
 
-/* Drops the copies of sorted contours: by the even-odd rule two would be nothing. Returns how many
- * there were. */
+/* Drops copies from sorted contours, since by the even-odd rule two copies would cancel out.
+   Returns how many there were. */
 static size_t drop_copies(struct rtstruct_file *set)
 {
     const size_t all = set->n_contours;
@@ -441,7 +441,7 @@ static enum ts_status find_slices(struct rtstruct_file *set, const struct mask_r
         request->nearest ? "" : "; `resample: nearest` takes the contours of the nearest plane");
 }
 
-/* Reads all contours of the wanted regions: `roi`, or those of all where it is -1. */
+/* Reads all contours of the wanted regions: of `roi`, or of all if it is -1. */
 static enum ts_status take_contours(struct point_reader *reader, const struct rtstruct *from,
                                     int64_t roi)
 {
@@ -498,7 +498,7 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Gives the pixels with an odd number of marks before them the label. */
+/* Sets the label of pixels with an odd number of marks before them. */
 static enum ts_status fill(const struct rtstruct_file *set, int32_t label, int64_t z,
                            int32_t *labels, struct ts_diag *diag)
 {
@@ -610,7 +610,7 @@ static const struct mask_kind rtstruct_kind = {.what = "DICOM structure set",
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Finds the region that the chain names: -1 where it names none. */
+/* Finds the region that the chain names; -1 if it names none. */
 static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *from,
                              const struct mask_request *request, int64_t *roi)
 {

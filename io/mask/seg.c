@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the header of a segmentation. Memory grows by the items that are met, never by a
- * number that the header claims, and the frames are held against the pixel data before anything is
+ * Reads the header of a segmentation. Memory grows with the items that are found, never by a number
+ * that the header claims, and the frames are compared with the pixel data before anything is
  * allocated by their size.
  */
 #include "io/mask/seg.h"
@@ -168,17 +168,17 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
             return add_frame(file, seg);
         take_group(file, element, &seg->frames[seg->n_frames - 1]);
     }
-    return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
+    return !seg->met_pixels; /* what comes after the pixels does not concern them */
 }
 
-/* Returns true where a frame has a header of its own. RLE has one that says nothing of rows and
- * columns. */
+/* Returns true if a frame has a header of its own that states rows and columns; that of RLE does
+   not. */
 static bool has_codestream(const struct region_file *file)
 {
     return file->file.syntax == DICOM_JPEG_2000 || dicom_needs_dcmtk(file->file.syntax);
 }
 
-/* Returns true where any of these bits of byte `at` of the pixels is set. */
+/* Returns true if any of these bits of byte `at` of the pixels is set. */
 static bool has_bits(struct region_file *file, const struct seg *seg, int64_t at, int mask)
 {
     unsigned char byte = 0;

@@ -17,7 +17,7 @@ struct seg_frame {
     double between_mm, thickness_mm;
     int64_t segment; /* -1: not stated */
     int64_t number;  /* of the frame in the pixel data */
-    int64_t slot;    /* which of the planes it lies in */
+    int64_t slot;    /* which of the planes it is in */
 };
 
 struct seg {

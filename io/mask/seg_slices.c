@@ -32,8 +32,8 @@ struct seg_decoder {
     struct dicom_image *images;
 };
 
-/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it
- * is made of. */
+/* Packs n pixels of a byte each to bits in place: each byte of bits is before the bytes that it is
+ * made of. */
 static void pack(unsigned char *pixels, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -131,13 +131,13 @@ static void seg_decoder_destroy(struct seg_decoder *decoder)
 static size_t seg_frame_bytes(const struct seg *seg)
 {
     const size_t n = (size_t)(seg->rows * seg->columns);
-    /* A decoder gives each bit a byte, which are packed where they stand. What is read may begin
-     * and end in a word. */
+    /* A decoder gives each bit a byte, which are packed where they are. What is read may begin and
+     * end in a word. */
     return (seg->in_fragments && seg->bits == 1 ? n : (n * (size_t)seg->bits + 7) / 8) + 4;
 }
 
 /* Reads frame `number` of pixel data that is not compressed: of 1 bit a pixel from bit *shift of
- * `pixels` on, else from their beginning. Returns false where it cannot be read to its end. */
+ * `pixels` on, else from their beginning. Returns false if it cannot be read to its end. */
 static bool seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number,
                            unsigned char *pixels, int *shift)
 {
@@ -159,7 +159,7 @@ static bool seg_read_frame(struct region_file *file, const struct seg *seg, int6
 
 enum { X, Y, Z, MOST_SLOTS = 1 << 20 };
 
-/* Frames lie on their lattice, and the lattice on the image's, within this share of a voxel. */
+/* Frames are on their lattice, and the lattice on the image's, within this share of a voxel. */
 static const double TOLERANCE = 0.1;
 
 struct seg_file {
@@ -171,19 +171,18 @@ struct seg_file {
     bool aligned;     /* the map only exchanges, reverses and shifts axes, so that it makes whole
                          numbers */
     bool planar;      /* and it makes each slice of the image a whole plane */
-    bool located;     /* `places` are known: where planar, those of every slice */
+    bool located;     /* `places` are known: if planar, those of every slice */
     int64_t chosen;   /* number of the segment; -1: all */
     double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
     unsigned char *pixels;       /* of one frame */
     struct seg_decoder *decoder; /* of compressed frames; else NULL */
-    int32_t *slots, *places; /* of each pixel of a slice: the plane and the pixel there that it lies
-                                in; slot -1: none */
+    /* of each pixel of a slice: the plane and the pixel there that it is in; slot -1: none */
+    int32_t *slots, *places;
 };
 
 /* ---- the lattice ----------------------------------------------------------------------------- */
 
-/* Numbers the frames by planes that are `step` apart. Returns false where one lies between
- * planes. */
+/* Numbers the frames by planes that are `step` apart. Returns false if one is between planes. */
 static bool number_planes(struct seg *seg, const double step[3])
 {
     const struct seg_frame *first = seg->frames;
@@ -314,8 +313,8 @@ static enum ts_status other_grid(const struct seg_file *seg, const struct mask_r
     return ts_mask_other_grid(&seg->base, request, is);
 }
 
-/* Frames must cover the image's slices exactly and lie on them, or where they are resampled reach
- * into the image. */
+/* Frames must cover the image's slices exactly and lie on them, or if they are resampled reach into
+ * the image. */
 static enum ts_status check_place(struct seg_file *seg, const struct mask_request *request)
 {
     const struct seg_frame *frames = seg->seg.frames;
@@ -340,9 +339,9 @@ static enum ts_status check_place(struct seg_file *seg, const struct mask_reques
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Notes which pixel of the lattice each pixel of slice z lies in: the nearest. Where the lattice is
- * the image's, but for the order of axes, numbers are whole, and where slices are planes the places
- * are those of any slice. */
+/* Notes which pixel of the lattice each pixel of slice z is in: the nearest. If the lattice is the
+ * image's, but for the order of axes, numbers are whole, and if slices are planes the places are
+ * those of any slice. */
 static void locate(struct seg_file *seg, int64_t z)
 {
     const double(*m)[4] = seg->map.m;
@@ -384,7 +383,7 @@ static int32_t label_at(const struct seg_file *seg, const struct seg_frame *fram
     return seg->chosen < 0 ? value : value == seg->chosen;
 }
 
-/* Returns true where bytes are all 0, as most frames of many segments are. */
+/* Returns true if bytes are all 0, as most frames of many segments are. */
 static bool is_empty(const unsigned char *bytes, size_t n)
 {
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
