@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stream socket may transfer a part of a message or be interrupted; these functions go on until
- * all of it is through. Descriptors are sent with the first byte of their message (SCM_RIGHTS), and
- * more of them than were asked for are closed at once, so that a peer cannot fill this process's
- * table.
+ * all of it is transferred. Descriptors are sent with the first byte of their message (SCM_RIGHTS).
+ * More of them than expected are closed at once, so that a peer cannot fill this process's table.
  */
 #include "io/sandbox/channel.h"
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the fork server and the caller's side of its children.
- *
- * A request is one message: a head, the child's setup, the caller's current folder, the child's
- * channel and descriptors. The server clones itself with CLONE_PARENT, so that the child is a child
- * of the caller, which can wait for it. The server answers with the child's number. It has no
- * threads, handles messages of its caller only, and ends with the socket.
- *
- * The kernel can end a process with the thread that started it. A server that the program forked
- * and its children end like this. A server that was started as a program may belong to any thread,
- * so it ends with its socket, and its children with their channels.
+ * The fork server, and the caller's side of its children. A request is one message: a head, the
+ * child's setup, the caller's current folder, the child's channel and descriptors. The server
+ * clones itself with CLONE_PARENT, so that the child is a child of the caller, which can wait for
+ * it. The server answers with the child's number. It has no threads, handles only messages of its
+ * caller, and ends with the socket. The kernel can end a process with the thread that started it: a
+ * server that the program forked, and its children, end like this. A server that was started as a
+ * program may belong to any thread, so it ends with its socket, and its children with their
+ * channels.
  */
 #include "io/sandbox/sandbox.h"
 
@@ -47,13 +45,13 @@ struct reply {
     int error; /* for this reason */
 };
 
-/* What the linker computed from the library's contents, "" without it. A server of another library
- * would misread numbers of objects. */
+/* The build id of the library; "" if it has none. A server of a different library would misread the
+   numbers of objects. */
 struct build {
     unsigned char id[32];
 };
 
-/* A child sends this before it serves. */
+/* What a child sends before it serves. */
 struct readiness {
     int32_t ready; /* READY, or anything else */
     char error[SANDBOX_TEXT_MAX];
@@ -62,7 +60,7 @@ struct readiness {
 const char ts_sandbox_origin;
 static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    pid_t caller; /* the process that started it; another one starts its own */
+    pid_t caller; /* the process that started the server; any other process starts its own */
     pid_t pid;
     int socket;
     bool began;                                /* the caller is a program of this project */
@@ -81,7 +79,7 @@ int64_t ts_monotonic_ns(void)
 
 static pid_t forked_by; /* of a server: the program that forked it, or 0 */
 
-/* fds: the caller's folder, the channel, and what the caller handed in. */
+/* fds: the caller's folder, the channel, and the caller's descriptors. */
 static bool prepare(const struct request *request, const struct sandbox_kind *kind, const int *fds,
                     char *error, size_t error_bytes)
 {
@@ -102,7 +100,7 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
     struct readiness readiness = {0};
     if (forked_by) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (getppid() != forked_by) /* it died before the line above */
+        if (getppid() != forked_by) /* the program died before the line above */
             _exit(1);
     }
     const struct sandbox_kind *kind = ts_sandbox_object(request->kind);
@@ -116,9 +114,8 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-/* Puts default actions in place of the program's handlers, but ignores what the terminal and a user
- * send: a Ctrl-C reaches the whole process group, and it is the program that decides when work
- * ends. */
+/* Restores default actions for the program's signals, but ignores those of the terminal and the
+   user: a Ctrl-C reaches the whole process group, but the program decides when work ends. */
 static void settle_signals(void)
 {
     sigset_t none;
@@ -138,7 +135,7 @@ static bool settle(int socket)
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (kept < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
         return false;
-#ifndef TS_SANITIZED /* a sanitizer writes its reports there */
+#ifndef TS_SANITIZED /* a sanitizer writes its reports to stderr */
     if (dup2(null, 2) < 0)
         return false;
 #endif
@@ -148,7 +145,7 @@ static bool settle(int socket)
     return true;
 }
 
-/* For dl_iterate_phdr: finds the build id of the file that holds ts_sandbox_origin. */
+/* For dl_iterate_phdr: finds the build id of the file that contains ts_sandbox_origin. */
 static int read_build(struct dl_phdr_info *info, size_t bytes, void *data)
 {
     struct build *build = data;
@@ -186,8 +183,8 @@ static int read_build(struct dl_phdr_info *info, size_t bytes, void *data)
 static void serve_requests(void)
 {
     static struct request request; /* too large for a small stack */
-    /* On abort(), glibc would open the terminal for its message. The filter would kill the child
-     * for that, and the signal would hide the abort. */
+    /* On abort(), glibc would open the terminal for its message, for which the filter would kill
+       the child, and that signal would hide the abort. */
     setenv("LIBC_FATAL_STDERR_", "1", 1);
     for (;;) {
         int fds[CHANNEL_FDS], n_fds = CHANNEL_FDS;
@@ -236,8 +233,8 @@ int ts_sandbox_serve(void)
     return 0;
 }
 
-/* A process that ignores SIGCHLD, or waits for children that it does not know, takes away what a
- * child leaves. Its number may then be another process's, which must not be killed. */
+/* If a process ignores SIGCHLD, or waits for children that it does not know, ended children vanish.
+   Their number may then be that of another process, which must not be killed. */
 void ts_sandbox_kill(pid_t pid)
 {
     siginfo_t end;
@@ -260,7 +257,7 @@ static void end_server(void)
     reap(server.pid);
 }
 
-/* Returns true where this process has a server. The caller holds the lock. */
+/* Returns true if this process has a server. The caller holds the lock. */
 static bool has_server(void)
 {
     if (server.socket >= 0 && server.caller == getpid())
@@ -296,8 +293,8 @@ static bool fork_server(void)
     return true;
 }
 
-/* Finds the server's program from the file that holds this function: a library of a prefix, a
- * program of one, or one of the two in a build folder. */
+/* Finds the server's program from the file that contains this function: a library or program in a
+   prefix, or one of the two in a build folder. */
 static bool find_program(char path[PATH_MAX])
 {
     static const char *const places[] = {TS_SANDBOX_PLACE, "../libexec/tomostage/sandbox",
@@ -305,7 +302,7 @@ static bool find_program(char path[PATH_MAX])
     char file[PATH_MAX];
     Dl_info info;
     if (!dladdr((void *)find_program, &info) || !info.dli_fname || info.dli_fname[0] != '/' ||
-        !realpath(info.dli_fname, file)) { /* the program itself may be named without its folder */
+        !realpath(info.dli_fname, file)) { /* the path of the program itself may lack its folder */
         const ssize_t n = readlink("/proc/self/exe", file, sizeof file - 1);
         file[n < 0 ? 0 : n] = '\0';
     }
@@ -320,15 +317,15 @@ static bool find_program(char path[PATH_MAX])
     return false;
 }
 
-/* Starts `path` with the socket as descriptor 3 and nothing else of this process but its
- * environment and current folder. Returns 0 or an errno. */
+/* Starts `path` with the socket as descriptor 3; of this process it inherits only its environment
+   and current folder. Returns 0 or an errno. */
 static int spawn(const char *path, int socket, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t all;
     char *const arguments[] = {(char *)"tomostage-sandbox", NULL};
-    sigfillset(&all); /* until the server has settled what it ignores */
+    sigfillset(&all); /* until the server has set what it ignores */
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
     int error = posix_spawn_file_actions_adddup2(&files, socket, FIRST_FD);
@@ -343,7 +340,7 @@ static int spawn(const char *path, int socket, pid_t *pid)
     return error;
 }
 
-/* Reads what the server says first: of which library it is. */
+/* Reads the server's first message, which says to which library it belongs. */
 static bool is_same_build(const char *path)
 {
     struct build here = {0}, there = {0};
@@ -424,8 +421,8 @@ void ts_sandbox_set_program(const char *path)
 
 /* ---- the caller ------------------------------------------------------------------------------ */
 
-/* Sends one request and waits for its reply. 0 or an errno; *lost: the server is gone or of no use.
- * The caller holds the lock. */
+/* Sends one request and waits for its reply. Returns 0 or an errno; *lost: the server is gone or
+   useless. The caller holds the lock. */
 static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid, bool *lost)
 {
     struct reply reply;
@@ -511,7 +508,7 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
         snprintf(error, error_bytes, "it did not begin within %d s", READY_MS / 1000);
         return SANDBOX_FAILED;
     }
-    do { /* it was sent at once, so it comes at once */
+    do { /* it was sent whole, so it comes whole */
         n = recv(child->channel, &readiness, sizeof readiness, wait ? MSG_WAITALL : MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN && !wait)
@@ -544,8 +541,8 @@ enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
                          *reason ? reason : "it ", *reason ? "" : what);
 }
 
-/* A child that ends closes its channel a little before it can be waited for. One that closed it and
- * lives on is given up after END_MS. *end stays empty where somebody else has waited for it. */
+/* A child that ends closes its channel shortly before it can be waited for. If one closes it and
+   lives on, it is given up after END_MS. *end stays empty if somebody else has waited for it. */
 static bool has_ended(const struct sandbox_child *child, siginfo_t *end)
 {
     char byte;

@@ -27,24 +27,25 @@
 
 enum { SANDBOX_FDS = CHANNEL_FDS - 2, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
-/* The hint for children that were ended from outside, twice, and for want of memory. */
+/* The hint for children that were ended from outside, twice, and for lack of memory. */
 #define CHILD_KILLED_HINT                                                                          \
     "the input may be sound: end other programs or raise the limit of memory (ulimit -v, the "     \
     "job's), and run again"
 
-/* A kind of child is the functions that it runs. */
+/* A kind of child: the functions that it runs. */
 struct sandbox_kind {
     const char *name; /* for messages: "HDF5 reader" */
-    /* Runs in the child before it is locked, and loads what lies in files. False with the reason in
-     * `error` where the child cannot work. NULL: nothing to prepare. */
+    /* Runs in the child before it is locked, and loads what it needs from files. Returns false with
+       the reason in `error` if the child cannot work. NULL: nothing to prepare. */
     bool (*prepare)(const void *setup, size_t bytes, char *error, size_t error_bytes);
-    /* Runs in the locked child; when it returns, the child ends. `channel` is a stream socket to
-     * the caller, fds[] are the descriptors that the caller handed in. */
+    /* Runs in the locked child, which ends when this returns. `channel` is a stream socket to the
+       caller; fds[] are the descriptors that the caller passed. */
     void (*serve)(int channel, const void *setup, size_t bytes, const int *fds, int n_fds);
 };
 
 /* Kinds, and what else a message to a child names, are functions and static objects of the library.
- * Their distance from this one is the same in every process that has loaded the same library. */
+   They are sent as their distance from this one, which is the same in every process with the same
+   library. */
 extern const char ts_sandbox_origin;
 static inline intptr_t ts_sandbox_number(const void *object)
 {
@@ -60,15 +61,15 @@ struct sandbox_child {
     int channel; /* -1: none */
 };
 
-/* Forks the server. A program calls this first in main(), from the thread that lives as long as it
- * does. If nobody called it, the first child starts the server as a program. False with errno where
- * it cannot be forked. */
+/* Forks the server. A program calls this first in main(), from the thread that lives as long as the
+   program. If nobody has called it, the first child starts the server as a program. Returns false
+   with errno if it cannot be forked. */
 bool ts_sandbox_begin(void);
-/* Returns true in a process that began with ts_sandbox_begin: it is a program of this project,
- * which may fork. */
+/* Returns true in a process that began with ts_sandbox_begin, and so is a program of this project,
+   which may fork. */
 bool ts_sandbox_began(void);
-/* Is the server that was started as a program: it answers on the socket that is descriptor 3 until
- * that ends, and returns the program's exit code. */
+/* Runs the server that was started as a program: it answers on the socket in descriptor 3 until
+   that ends. Returns the program's exit code. */
 TS_PUBLIC int ts_sandbox_serve(void);
 /* Says where the server's program is; NULL: beside the library. The text must last. */
 void ts_sandbox_set_program(const char *path);
@@ -76,46 +77,45 @@ void ts_sandbox_set_program(const char *path);
  * ended before. */
 void ts_sandbox_finish(void);
 
-/* Starts a child and waits until it is locked. TS_RUN_FAILED ("worker-not-started") with the reason
- * where it cannot be started or prepared; *child is empty then. `setup` has at most
- * SANDBOX_SETUP_BYTES and is copied; it holds no addresses of the heap. The child has descriptors
- * of its own; the caller closes its own whenever it likes. */
+/* Starts a child and waits until it is locked. Returns TS_RUN_FAILED ("worker-not-started"), with
+   an empty *child, if it cannot be started or prepared. `setup` has at most SANDBOX_SETUP_BYTES and
+   is copied; it must not contain addresses of the heap. The child gets copies of the descriptors;
+   the caller may close its own at any time. */
 enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
                                 const struct sandbox_limits *limits, const void *setup,
                                 size_t setup_bytes, const int *fds, int n_fds,
                                 struct sandbox_child *child, struct ts_diag *diag);
 /* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno,
- * which ts_sandbox_reason explains.
- * The first message on the channel states whether the child is locked and ready: ts_sandbox_ready
- * waits for it, or only looks. */
+   which ts_sandbox_reason explains. The first message on the channel says if the child is locked
+   and ready: ts_sandbox_ready waits for it, or only checks. */
 int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
                       const void *setup, size_t setup_bytes, const int *fds, int n_fds,
                       struct sandbox_child *child);
 void ts_sandbox_reason(int error, char *reason, size_t size);
 enum sandbox_readiness {
     SANDBOX_READY,
-    SANDBOX_PENDING, /* it has not reported yet; only where the caller does not wait */
-    SANDBOX_FAILED   /* `error` is the reason; "" where it ended without a report, which
-                        ts_sandbox_end explains */
+    SANDBOX_PENDING, /* it has not reported yet; only if the caller does not wait */
+    /* `error` is the reason; "" if it ended without a report, which ts_sandbox_end explains */
+    SANDBOX_FAILED
 };
 enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error,
                                         size_t error_bytes);
-/* Kills the child where it lives, reaps it, closes the channel. `what` (may be NULL) gets how it
- * had ended by itself: "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or
- * "was killed" where it had not. Returns the signal that ended it by itself, or 0. */
+/* Kills the child if it lives, reaps it, and closes the channel. `what` (may be NULL) says how it
+   had ended by itself: "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or
+   "was killed" if it had not. Returns the signal that ended it by itself, or 0. */
 int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size);
 /* Kills a child that may have ended. */
 void ts_sandbox_kill(pid_t pid);
-/* Returns true where a signal that ended a child is none that a child's own code or limits cause: a
- * person or the kernel sent it, such as SIGKILL when memory is out. */
+/* Returns true if a signal that ended a child is not one that the child's own code or limits cause:
+   a person or the kernel sent it, such as SIGKILL when memory is out. */
 bool ts_sandbox_from_outside(int signal_number);
-/* Returns the processor time that the child has used, in seconds; 0 where it is gone. */
+/* Returns the processor time that the child has used, in seconds; 0 if it is gone. */
 double ts_sandbox_cpu_seconds(const struct sandbox_child *child);
 /* Returns CLOCK_MONOTONIC in nanoseconds, for deadlines. */
 int64_t ts_monotonic_ns(void);
 
-/* Writes what locks a child here, such as "seccomp and Landlock (ABI 7)". *filtered is set where
- * seccomp does. */
+/* Writes what locks a child here, such as "seccomp and Landlock (ABI 7)". *filtered is set if
+   seccomp does. */
 void ts_sandbox_state(char *out, size_t size, bool *filtered);
 
 #endif

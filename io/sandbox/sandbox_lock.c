@@ -40,7 +40,7 @@ bool ts_sandbox_is_instrumented(void)
 #ifdef TS_SANITIZED
     return true;
 #else
-    /* The variable alone proves nothing: valgrind has also mapped what it names. */
+    /* The variable alone proves nothing: valgrind has also mapped the library that it names. */
     const char *preloaded = getenv("LD_PRELOAD");
     FILE *maps =
         preloaded && strstr(preloaded, "vgpreload_") ? fopen("/proc/self/maps", "re") : NULL;
@@ -60,13 +60,13 @@ bool ts_sandbox_has_seccomp(void)
     const unsigned int action = SECCOMP_RET_KILL_PROCESS;
     return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 #else
-    return false; /* the filter below is for other machines */
+    return false; /* the filter below is for x86-64 only */
 #endif
 }
 
 /* ---- Landlock -------------------------------------------------------------------------------- */
 
-/* The kernel's structure (linux/landlock.h), whose header here may be older than the kernel. */
+/* The kernel's structure (linux/landlock.h); the header here may be older than the kernel. */
 struct landlock_rules {
     uint64_t files, network, scopes;
 };
@@ -109,8 +109,7 @@ static bool take_files_and_network(void)
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args[argument])) /* little-endian */
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* Allows a call under a condition on one argument, which the four statements after the jump
- * hold. */
+/* Allows a call under a condition on one argument: the four statements after the jump. */
 #define ALLOW_WITHOUT(call, argument, bits)                                                        \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                         \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS),      \
@@ -127,12 +126,13 @@ static bool filter_calls(int channel)
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCHITECTURE, 1, 0),
         RETURN(SECCOMP_RET_KILL_PROCESS),
-        LOAD(nr), /* calls of the x32 ABI have a bit of their own and match none below */
+        LOAD(nr), /* calls of the x32 ABI have an extra bit and match none below */
         ALLOW_EQUAL(SYS_read, 0, (uint32_t)channel),
         ALLOW_EQUAL(SYS_recvmsg, 0, (uint32_t)channel), /* descriptors come with jobs */
         ALLOW_EQUAL(SYS_sendto, 0, (uint32_t)channel),  /* send() */
         ALLOW_EQUAL(SYS_write, 0,
-                    STDERR_FILENO), /* glibc's last words before abort(); it is /dev/null */
+                    /* glibc's last message before abort(); the descriptor is /dev/null */
+                    STDERR_FILENO),
         ALLOW_EQUAL(SYS_writev, 0, STDERR_FILENO),
         ALLOW(SYS_pread64),
         ALLOW(SYS_lseek),
@@ -146,8 +146,8 @@ static bool filter_calls(int channel)
         ALLOW_EQUAL(SYS_madvise, 2, MADV_DONTNEED),
         ALLOW(SYS_futex),
         ALLOW(SYS_clock_gettime),
-        ALLOW(SYS_clock_nanosleep), /* libhdf5, before it reads metadata with a wrong checksum once
-                                       more */
+        /* libhdf5 calls it before it reads metadata with a wrong checksum again */
+        ALLOW(SYS_clock_nanosleep),
         ALLOW(SYS_getrusage),
         ALLOW(SYS_getrandom),
         ALLOW(SYS_sysinfo), /* qsort() asks for the size of the memory */
@@ -171,7 +171,7 @@ static bool filter_calls(int channel)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static bool started_short; /* the limit of addresses that the process came with is the lower one */
+static bool started_short; /* the process came with a limit of addresses that is lower */
 
 /* Lowers both limits of a resource to `value`. */
 static bool limit(int resource, rlim_t value)
@@ -185,8 +185,8 @@ static bool limit(int resource, rlim_t value)
     return setrlimit(resource, &both) == 0;
 }
 
-/* Limits the process to so many bytes of addresses beyond those that are in use. Under sanitizers
- * nothing is limited: their shadow memory takes terabytes. */
+/* Limits the process to so many bytes of addresses beyond those in use. Under sanitizers nothing is
+   limited: their shadow memory takes terabytes. */
 static bool limit_addresses(size_t more)
 {
 #ifdef TS_SANITIZED
@@ -213,8 +213,8 @@ static bool can_map(int protection, int flags)
     return memory != MAP_FAILED && munmap(memory, PROBE_BYTES) == 0;
 }
 
-/* Addresses without memory behind them count for the limit only, so where those are given and
- * memory is not, the machine has none. */
+/* Addresses without memory only count for the limit: if these can be had and memory cannot, the
+   machine has no memory left. */
 bool ts_sandbox_lacks_memory(void)
 {
     const int before = errno;
@@ -226,8 +226,8 @@ bool ts_sandbox_lacks_memory(void)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The soft limit has a signal of its own, SIGXCPU, by which the parent knows the cause; the hard
- * one, a second later, kills. */
+/* The soft limit has a signal of its own, SIGXCPU, which tells the parent the cause; the hard
+   limit, a second later, kills. */
 static bool limit_processor(int seconds)
 {
     struct rlimit both;
@@ -238,8 +238,8 @@ static bool limit_processor(int seconds)
     return setrlimit(RLIMIT_CPU, &both) == 0;
 }
 
-/* A child of root keeps root's files by its number alone; without capabilities it keeps little
- * else. */
+/* A child of root can access root's files just by its user id; without capabilities it can do
+   little else. */
 static bool drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -247,8 +247,8 @@ static bool drop_capabilities(void)
     return syscall(SYS_capset, &head, none) == 0;
 }
 
-/* Makes malloc() keep what it has freed, in blocks as large as its heaps take. Before it gives
- * memory of a thread's heap back, it looks into a file of /proc, and the filter kills for that. */
+/* Makes malloc() keep what is freed, in blocks as large as its heaps: before it gives memory of a
+   thread's heap back, it reads a file of /proc, for which the filter kills. */
 static bool keep_memory(void)
 {
     return mallopt(M_TRIM_THRESHOLD, INT_MAX) == 1 && mallopt(M_MMAP_THRESHOLD, LARGEST_BLOCK) == 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions lock a sandboxed child by limits, seccomp and Landlock. io/sandbox/sandbox.c
- * calls the first of them.
+ * Locks a sandboxed child by limits, seccomp and Landlock. io/sandbox/sandbox.c calls the first
+ * function.
  */
 #ifndef IO_SANDBOX_SANDBOX_LOCK_H
 #define IO_SANDBOX_SANDBOX_LOCK_H
@@ -14,19 +14,19 @@ struct sandbox_limits {
     int cpu_seconds;      /* processor time of its whole life */
 };
 
-/* Sets the limits of this process, drops capabilities, the file system and the network and filters
- * its system calls, for good; it may talk on `channel` alone. False with errno where the kernel
- * refuses one of them that it has. */
+/* Sets the limits of this process, drops capabilities, denies the file system and the network, and
+   filters its system calls, for good. It can then talk only on `channel`. Returns false with errno
+   if the kernel refuses one of these although it has it. */
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel);
-/* Returns true where memory failed because the machine, or a limit that this process was started
- * with, has none left; false where it was the limit that ts_sandbox_lock set, which no sound file
- * reaches. */
+/* Returns true if memory ran out because the machine, or a limit with which this process was
+   started, has none left; false if it was the limit that ts_sandbox_lock set, which no sound file
+   reaches. */
 bool ts_sandbox_lacks_memory(void);
-/* Returns true where valgrind or a sanitizer runs this process, which then stays unfiltered. */
+/* Returns true if valgrind or a sanitizer runs this process, which is then not filtered. */
 bool ts_sandbox_is_instrumented(void);
-/* Returns the ABI version of Landlock, 0 where the kernel has none. */
+/* Returns the ABI version of Landlock; 0 if the kernel has none. */
 int ts_sandbox_landlock(void);
-/* Returns true where the kernel filters system calls. */
+/* Returns true if the kernel filters system calls. */
 bool ts_sandbox_has_seccomp(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the life of a worker in its sandbox, and the caller's side of the pool: start, queue,
- * wait with a clock, kill and reap. A worker's processor time is limited for its whole life, so one
- * that has used some of it gets no more jobs, and another takes its place.
+ * A worker in its sandbox, and the caller's side of the pool: start, queue, wait with a clock, kill
+ * and reap. A worker's processor time is limited for its whole life, so one that has used some of
+ * it gets no more jobs and is replaced.
  */
 #include "io/sandbox/workers.h"
 
@@ -18,12 +18,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* OLD_JOBS and LIFE_JOBS count jobs of job_seconds: a worker is old after the one, and is killed
- * after the other, so that an old one still has time for all that its queue can hold. */
+/* OLD_JOBS and LIFE_JOBS count jobs of job_seconds: a worker is old after the first number and is
+   killed after the second, so that an old one still has time for all that its queue can hold. */
 enum { TICK_MS = 100, OLD_JOBS = 2, LIFE_JOBS = OLD_JOBS + WORKER_QUEUE_MAX };
 
-/* The setup that a worker's sandbox carries. Its one descriptor is the shared memory, where there
- * is any. */
+/* The setup of a worker's sandbox. Its only descriptor is the shared memory, if there is any. */
 struct worker_start {
     intptr_t kind; /* ts_sandbox_number of it */
     size_t memory_bytes, bytes;
@@ -101,13 +100,13 @@ struct worker {
     struct sandbox_child child;
     bool ready;    /* it has reported that it is locked */
     bool old;      /* it gets no more jobs */
-    bool replaced; /* the one before it was ended from outside */
+    bool replaced; /* the previous worker was ended from outside */
     int memory_fd;
     void *memory; /* shared with this worker */
     uint64_t queue[WORKER_QUEUE_MAX];
     int n_queued;
-    int n_returned;     /* jobs of the queue, its first ones, that are handed back to the caller */
-    int64_t started_ns; /* when the first of the queue became the first */
+    int n_returned;     /* the first jobs of the queue that are handed back to the caller */
+    int64_t started_ns; /* when the first job of the queue became the first */
 };
 
 struct worker_pool {
@@ -117,9 +116,9 @@ struct worker_pool {
     int job_seconds;
     struct worker workers[WORKERS_MAX];
     int n_workers;
-    int next; /* whose answers are looked at first: fairness */
+    int next; /* the worker whose answers are checked first, for fairness */
     int unanswered;
-    int error; /* errno of a job that could not be handed over, other than "not now" */
+    int error; /* errno of a job that could not be sent, other than "not now" */
     bool lost;
 };
 
@@ -127,7 +126,8 @@ static void end_all(struct worker_pool *pool)
 {
     for (int i = 0; i < pool->n_workers; i++)
         if (pool->workers[i].child.pid > 0)
-            ts_sandbox_kill(pool->workers[i].child.pid); /* all at once, then each is reaped */
+            /* all are killed first, then each is reaped */
+            ts_sandbox_kill(pool->workers[i].child.pid);
     for (int i = 0; i < pool->n_workers; i++)
         ts_sandbox_end(&pool->workers[i].child, NULL, 0);
 }
@@ -140,8 +140,7 @@ static int launch(struct worker_pool *pool, struct worker *worker)
                              &worker->memory_fd, worker->memory_fd >= 0, &worker->child);
 }
 
-/* Makes memory that the worker cannot make smaller under the caller's hands. Returns 0 or an
- * errno. */
+/* Makes memory that the worker cannot shrink while the caller uses it. Returns 0 or an errno. */
 static int make_memory(struct worker *worker, size_t bytes)
 {
     worker->memory_fd = memfd_create("tomostage-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -155,8 +154,8 @@ static int make_memory(struct worker *worker, size_t bytes)
     return 0;
 }
 
-/* The worker counts as one of the pool even where it could not be started, so that destroy frees
- * what it has. */
+/* The worker counts as one of the pool even if it could not be started, so that destroy frees what
+   it has. */
 static int start_worker(struct worker_pool *pool)
 {
     struct worker *worker = &pool->workers[pool->n_workers++];
@@ -217,13 +216,12 @@ bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const v
     if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX ||
         ts_workers_load(pool, i) == WORKER_QUEUE_MAX)
         return false;
-    /* The queue holds so little that a worker which reads nothing cannot block this. */
+    /* The queue is so small that a worker that reads nothing cannot block this. */
     memcpy(message.bytes, job, pool->kind->job_bytes);
     if (!ts_channel_send(worker->child.channel, &message,
                          sizeof message.number + pool->kind->job_bytes, &fd, fd >= 0) &&
         errno != EPIPE &&
-        errno !=
-            ECONNRESET) { /* how a worker ended that is gone is for ts_workers_wait to report */
+        errno != ECONNRESET) { /* ts_workers_wait will report how a worker ended that is gone */
         pool->error = errno;
         return false;
     }
@@ -269,7 +267,7 @@ static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number,
     return lose(pool);
 }
 
-/* Reaps worker i, which has ended, and reports how; or another one takes its place. */
+/* Reaps worker i, which has ended, and either reports how it ended or replaces it. */
 static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number,
                                 char what[WORKER_TEXT_MAX])
 {
@@ -292,8 +290,8 @@ static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *numbe
 
 enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED, LOOK_FAILED /* errno */ };
 
-/* Looks for a message of the worker, without waiting. A message was sent whole, so it comes
- * whole. */
+/* Checks for a message of the worker, without waiting. A message was sent whole, so it comes
+   whole. */
 static enum look look_at(const struct worker *worker, struct worker_message *message)
 {
     ssize_t n;
@@ -313,7 +311,7 @@ static bool overdue(const struct worker_pool *pool, const struct worker *worker)
            ts_monotonic_ns() - worker->started_ns > pool->job_seconds * INT64_C(1000000000);
 }
 
-/* Returns 0, or the errno of the worker that should have taken the place of one that is old. */
+/* Returns 0, or the errno of starting the worker that should have replaced an old one. */
 static int replace_old(struct worker_pool *pool, struct worker *worker)
 {
     worker->old =
@@ -324,7 +322,7 @@ static int replace_old(struct worker_pool *pool, struct worker *worker)
     return launch(pool, worker);
 }
 
-/* The sender of a verdict is not trusted. */
+/* Corrects a verdict, since its sender is not trusted. */
 static void mend_verdict(struct worker_verdict *verdict)
 {
     if (verdict->status != TS_OK && verdict->status != TS_RUN_FAILED)
@@ -352,8 +350,8 @@ static enum worker_outcome take(struct worker_pool *pool, int i,
                  : WORKER_REPLIED;
 }
 
-/* Takes what worker i has for the caller: an answer, its end, a job that is overdue. WORKER_IDLE:
- * nothing yet. */
+/* Takes what worker i has for the caller: an answer, its end, or an overdue job. WORKER_IDLE:
+   nothing yet. */
 static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *number, void *reply,
                                   char what[WORKER_TEXT_MAX])
 {
@@ -405,7 +403,7 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
         }
         for (int i = 0; i < pool->n_workers; i++)
             fds[i] = (struct pollfd){.fd = pool->workers[i].child.channel, .events = POLLIN};
-        /* The tick serves the clock of the jobs; an answer or a death wakes the poll at once. */
+        /* The tick is for the clock of the jobs; an answer or a death ends the poll at once. */
         poll(fds, (nfds_t)pool->n_workers, TICK_MS);
     }
     return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error))
