@@ -33,7 +33,7 @@
 /* The attribute that holds the number of the series among those of the input. */
 #define DICOM_SERIES_OF_INPUT "series_of_input"
 
-/* Returns the warnings as one text, or NULL where memory is out. */
+/* Returns the warnings as one text, or NULL if memory is out. */
 static const char *join_warnings(const struct dicom_source *source,
                                  const struct dicom_params *params,
                                  const struct dicom_series *series)
@@ -47,8 +47,8 @@ static const char *join_warnings(const struct dicom_source *source,
 }
 
 /* States how far the headers were made anonymous. Nothing is claimed of the pixels, and no profile
- * where text in them is shown, which every profile removes. Source: DICOM PS3.15, Annex E; PS3.16,
- * CID 7050 (the codes). */
+ * if text in them is shown, which every profile removes. Source: DICOM PS3.15, Annex E; PS3.16, CID
+ * 7050 (the codes). */
 static enum ts_status add_deidentification(struct dicom_metadata *list,
                                            const struct dicom_identity *identity, bool shown,
                                            struct ts_diag *diag)
@@ -301,7 +301,7 @@ static const struct source_ops ring_ops = {
     .close = close_source,
 };
 
-/* Returns true where every value that the stored format allows fits the volume's dtype exactly. */
+/* Returns true if every value that the stored format allows fits the volume's dtype exactly. */
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;
@@ -391,8 +391,7 @@ static enum ts_status refuse_burned_in(const struct param_set *set,
     return ts_diag_hint(diag, DICOM_BURNED_IN_HINT);
 }
 
-/* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it.
- */
+/* Reports what the chosen series may lack: as an error, or as a warning if the chain allows it. */
 static enum ts_status check_lacks(const struct dicom_params *params,
                                   const struct dicom_series *series, struct ts_diag *diag)
 {
@@ -489,7 +488,7 @@ static enum ts_status choose_and_take(const struct param_set *set, struct dicom_
 }
 
 /* Scans the files and groups them. The user is told what is odd about the files in every case, also
- * where no series is chosen. */
+ * if no series is chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena,
                                     struct dicom_folder *folder, const struct dicom_series **chosen,
                                     struct ts_diag *diag)
@@ -552,8 +551,7 @@ static enum ts_status take_mask(const struct param_set *set, struct dicom_source
     return ts_dicom_mask_check(set, &source->mask, &source->base.image, diag);
 }
 
-/* Returns true where 32-bit floats round values of the series: not where these are as they are
- * stored. */
+/* Returns true if 32-bit floats round values of the series: not if these are as they are stored. */
 static bool is_rounded(const struct dicom_series *series)
 {
     bool as_stored = true;

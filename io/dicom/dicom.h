@@ -16,7 +16,7 @@ enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
 
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
-    const char *series;    /* number or UID; "" where there is only one */
+    const char *series;    /* number or UID; "" if there is only one */
     struct ts_texts
         split; /* what makes series of their own: "echo", "time", "b", "acquisition", or "none" */
     struct ts_texts join; /* attributes that do not tell series apart (dicom_join.h) */
@@ -41,7 +41,7 @@ struct dicom_params {
 extern const struct source_format dicom_format;
 
 /* Opens a clean series as a source without attributes. The arena holds the series, and then the
- * source too; it is taken over and, where the opening fails, destroyed. */
+ * source too; it is taken over and, if the opening fails, destroyed. */
 enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena,
                                   struct source **source, struct ts_diag *diag);
 

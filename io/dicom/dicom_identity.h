@@ -34,16 +34,15 @@ enum ts_status ts_dicom_identity_read(const struct param_set *set, int32_t deide
                                       const char *uid_key_file, struct dicom_identity *identity,
                                       struct ts_diag *diag);
 /* Writes the UID that replaces this one: "2.25." and the first 128 bits of HMAC-SHA256(key, uid) as
- * a decimal number. Returns false where the crypto library fails. */
+ * a decimal number. Returns false if the crypto library fails. */
 bool ts_dicom_replace_uid(const struct dicom_identity *identity, const char *uid,
                           char out[DICOM_UID_MAX]);
-/* Return true where the text has the form of a UID that such a number replaced, and of a date
+/* Return true if the text has the form of a UID that such a number replaced, and of a date
  * (YYYYMMDD). */
 bool ts_dicom_is_replaced_uid(const char *text);
 bool ts_dicom_is_date(const char *text);
 /* Writes the date (YYYYMMDD) moved back by 1 to DICOM_DAYS_MAX days: one more than the first 64
- * bits of HMAC-SHA256(key, patient), modulo DICOM_DAYS_MAX. Returns false where the date is
- * none. */
+ * bits of HMAC-SHA256(key, patient), modulo DICOM_DAYS_MAX. Returns false if the date is none. */
 bool ts_dicom_move_date(const struct dicom_identity *identity, const char *patient,
                         const char *date, char out[DICOM_DATE_BYTES]);
 

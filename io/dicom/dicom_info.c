@@ -2,9 +2,9 @@
  *
  * `tomostage info` of DICOM files: each series with the volume that it would become, or why it
  * would be refused, and what a run would record of its acquisition. No text of a header that
- * identifies a patient is printed, but for the descriptions of series, which the caller allows
- * where only the user of the files sees them. File names appear only within a reason, and without
- * their folders unless the file cannot be read.
+ * identifies a patient is printed, but for the descriptions of series, which the caller allows if
+ * only the user of the files sees them. File names appear only within a reason, and without their
+ * folders unless the file cannot be read.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,13 +29,13 @@ struct shown_series {
     bool names; /* with their descriptions */
 };
 
-/* Returns true where nothing but text in the pixels stands against the series. */
+/* Returns true if nothing but text in the pixels stands against the series. */
 static bool is_burned_in(const struct dicom_series *series)
 {
     return !series->refusal && strcmp(ts_dicom_burned_in(series), "YES") == 0;
 }
 
-/* Returns true where a run that is told nothing but the path would read the series. */
+/* Returns true if a run that is told nothing but the path would read the series. */
 static bool is_usable(const struct dicom_series *series)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
@@ -199,8 +199,8 @@ static const enum dicom_field fields_shown[] = {
     DICOM_FIELD_slice_thickness,
 };
 
-/* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters where words
- * allow it. */
+/* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters if words allow
+ * it. */
 static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
 {
     char line[LINE_BYTES] = "", item[LINE_BYTES / 2];
@@ -276,7 +276,7 @@ static void print_all(FILE *stream, const struct dicom_folder *folder,
         print_line(stream, "way out: ", DICOM_UNREADABLE_HINT);
 }
 
-/* Lists the metadata of n series as a run would record them; NULL where memory is out. */
+/* Lists the metadata of n series as a run would record them; NULL if memory is out. */
 static struct dicom_metadata *list_metadata(const struct dicom_series *series, size_t n,
                                             struct arena *arena, struct ts_diag *diag)
 {

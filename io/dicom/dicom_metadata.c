@@ -32,7 +32,7 @@ enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *na
     return TS_OK;
 }
 
-/* Adds a number for each image, or the one on which all agree; nothing where all are NaN. */
+/* Adds a number for each image, or the one on which all agree; nothing if all are NaN. */
 static enum ts_status add_numbers(struct dicom_metadata *list, const struct source_attribute *row,
                                   double *numbers, size_t n)
 {
@@ -81,7 +81,7 @@ static enum ts_status add_field_numbers(const struct dicom_series *series, enum 
         numbers, series->n_images);
 }
 
-/* Adds the seconds from the first acquisition to that of each image, where all state a time and not
+/* Adds the seconds from the first acquisition to that of each image, if all state a time and not
  * all the same. */
 static enum ts_status add_times(const struct dicom_series *series, struct dicom_metadata *list,
                                 struct ts_diag *diag)
@@ -148,7 +148,7 @@ static enum ts_status add_slice_times(const struct dicom_series *series,
                   : TS_OK;
 }
 
-/* Returns the text where all slices agree, "mixed" where they do not. */
+/* Returns the text if all slices agree, "mixed" if they do not. */
 static const char *common_text(const struct dicom_series *series, enum dicom_field field)
 {
     const char *first = ts_dicom_field_text(series->images[0], field);
@@ -158,7 +158,7 @@ static const char *common_text(const struct dicom_series *series, enum dicom_fie
     return first;
 }
 
-/* Returns the earliest date of the slices; "" where none has any. */
+/* Returns the earliest date of the slices; "" if none has any. */
 static const char *earliest(const struct dicom_series *series, enum dicom_field field)
 {
     const char *first = "";
@@ -169,7 +169,7 @@ static const char *earliest(const struct dicom_series *series, enum dicom_field 
     return first;
 }
 
-/* Writes what takes the place of a UID or a date under the key; "" where nothing does. */
+/* Writes what takes the place of a UID or a date under the key; "" if nothing does. */
 static void replace(const struct dicom_series *series, const struct dicom_identity *identity,
                     enum dicom_field_kind kind, const char *text, char out[TEXT_BYTES])
 {
@@ -199,7 +199,7 @@ bool ts_dicom_allow_code(enum dicom_field field, const char *text, char *out, si
     return true;
 }
 
-/* Writes what may be recorded of a text; "" where nothing may. */
+/* Writes what may be recorded of a text; "" if nothing may. */
 static void allow_text(const struct dicom_series *series, const struct dicom_identity *identity,
                        enum dicom_field field, char out[TEXT_BYTES])
 {

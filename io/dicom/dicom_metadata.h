@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A result and `info` record these parts of a series' headers: the rows of
- * io/dicom_header/dicom_fields.def, each once where all slices agree, and a number for each slice
- * where they do not.
+ * io/dicom_header/dicom_fields.def, each once if all slices agree, and a number for each slice if
+ * they do not.
  */
 #ifndef IO_DICOM_DICOM_METADATA_H
 #define IO_DICOM_DICOM_METADATA_H
@@ -16,13 +16,13 @@
  * more; `items` is the arena's. */
 enum { DICOM_MORE_ATTRIBUTES = 24 };
 /* The attribute of diffusion series that holds three numbers for each volume: the direction of the
- * weighting in LPS, or zeros where it has none. */
+ * weighting in LPS, or zeros if it has none. */
 #define DICOM_GRADIENTS "diffusion_gradient_direction"
 /* This attribute holds the seconds from the start of a volume to the acquisition of each slice. */
 #define DICOM_SLICE_TIMES "slice_timing"
-/* POSITIVE where phase is encoded towards rising rows or columns, else NEGATIVE. */
+/* POSITIVE if phase is encoded towards rising rows or columns, else NEGATIVE. */
 #define DICOM_PHASE_POLARITY "phase_encoding_polarity"
-/* The part of a complex MR image, as ts_dicom_component returns it, where Image Type does not state
+/* The part of a complex MR image, as ts_dicom_component returns it, if Image Type does not state
  * it. */
 #define DICOM_COMPONENT "complex_image_component"
 struct dicom_metadata {
@@ -49,8 +49,8 @@ enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *na
     "look at the images; write burned_in: allow beside the path to read them all the same, or "    \
     "burned_in: mask with "                                                                        \
     "mask_boxes and mask_value to blacken the text"
-/* Returns YES where any slice states that text is burned into it, NO where all state the contrary,
- * else UNKNOWN. */
+/* Returns YES if any slice states that text is burned into it, NO if all state the contrary, else
+ * UNKNOWN. */
 const char *ts_dicom_burned_in(const struct dicom_series *series);
 
 #endif
