@@ -83,9 +83,9 @@ bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double
 }
 
 /* Convert cells in place. Cells that are stored values as they are, as nearly all are, are only
- * looked at. The bits outside of the field are clean where they are all zero, or above a negative
- * value all one; they are not where a frame has negative values of both kinds, since one kind are
- * then larger values than Bits Stored allows. */
+ * looked at. The bits outside of the field are clean if they are all zero, or above a negative
+ * value all one; they are not if a frame has negative values of both kinds, since one kind are then
+ * larger values than Bits Stored allows. */
 #define CELLS(width, SWAP)                                                                         \
     TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                        \
     {                                                                                              \
@@ -230,7 +230,7 @@ VALUES(i16, int16_t, INT16_MIN, INT16_MAX)
 VALUES(u32, uint32_t, 0, (int64_t)UINT32_MAX)
 VALUES(i32, int32_t, INT32_MIN, INT32_MAX)
 
-/* NaN is in no range; where it is what is looked for, `low` and `high` are NaN. */
+/* NaN is in no range; if it is what is looked for, `low` and `high` are NaN. */
 #define COUNT_FLOATS(name, type)                                                                   \
     TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, double low,   \
                                               double high)                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Converts the cells of a DICOM frame to values: stored = the BitsStored bits that end at HighBit,
- * sign-extended where PixelRepresentation is 1; value = stored * slope + intercept. Source: DICOM
+ * sign-extended if PixelRepresentation is 1; value = stored * slope + intercept. Source: DICOM
  * PS3.5 8.1.1 (cells), PS3.3 C.7.5.1.1.2 (pixel padding), C.11.1 (rescale).
  */
 #ifndef IO_DICOM_DICOM_CELLS_H
@@ -34,9 +34,9 @@ bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double 
  * are integers. Floats, whose range only the pixels show, count as 0, and not as integers. */
 bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *high);
 /* Gives the padding value that the header of an image states, or the range from it to its limit, in
- * stored values; NaN, which bounds no range, is a value of its own. The range is empty where there
- * is none. Pixels are compared with it before any rescaling and table. Returns true where pixels of
- * the format can lie in it. */
+ * stored values; NaN, which bounds no range, is a value of its own. The range is empty if there is
+ * none. Pixels are compared with it before any rescaling and table. Returns true if pixels of the
+ * format can be in it. */
 bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double *high);
 /* Turns round the bytes of big-endian words of 16 bits that hold 8-bit pixels or bits, since the
  * first pixel of a word is in its low byte (DICOM PS3.5 8.1.1, A.3), and moves the n bytes behind
@@ -56,7 +56,7 @@ int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, d
 bool ts_dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n);
 /* Computes out = stored * slope + intercept in double, rounded once to f32, or not for f64. Integer
  * dtypes are exact; slope and intercept must then be integers, and every value in range. `out` may
- * be `stored` where both have elements of one size. */
+ * be `stored` if both have elements of one size. */
 void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored,
                       enum ts_dtype stored_dtype, size_t n, double slope, double intercept);
 

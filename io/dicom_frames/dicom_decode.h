@@ -21,7 +21,7 @@ extern "C" {
  * message in `error`. */
 int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
 /* Decodes a frame whose header states `precision` bits a value to out: exactly out_bytes,
- * little-endian cells of 8 bits, or of 16 where it has more than 8. Returns 0, or non-zero with a
+ * little-endian cells of 8 bits, or of 16 if it has more than 8. Returns 0, or non-zero with a
  * message. No exception leaves it. */
 int ts_dicom_decode_frame(const struct dicom_frame_form *form, int precision, const void *stream,
                           size_t bytes, void *out, size_t out_bytes, char *error,

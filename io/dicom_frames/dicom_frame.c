@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decodes one slice, in a worker process where it is compressed: it gets cells (from the file,
+ * This decodes one slice, in a worker process if it is compressed: it gets cells (from the file,
  * inflated, or of a decoder), makes stored values of them, digests, marks padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
@@ -34,7 +34,7 @@
  * Source: DICOM PS3.5 A.4.14 (Deflated Image Frame Compression). */
 
 /* Inflates one frame, a deflate stream, to `cell_bytes` bytes of cells. A byte behind the pixels
- * may make their length even. Returns false, with a message, where the stream is damaged or holds
+ * may make their length even. Returns false, with a message, if the stream is damaged or holds
  * another number of bytes. */
 static bool inflate_frame(const unsigned char *data, size_t bytes, unsigned char *cells,
                           size_t cell_bytes, char *error, size_t error_bytes)
@@ -72,9 +72,9 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source)
     return source->cell_bytes + 2;
 }
 
-/* Returns true where values of a slice may have no 32-bit float, and somebody asks how many have
- * none. The doubles of a file are counted when they are rounded, and a Modality LUT has integers of
- * 16 bits. */
+/* Returns true if values of a slice may have no 32-bit float, and somebody asks how many have none.
+ * The doubles of a file are counted when they are rounded, and a Modality LUT has integers of 16
+ * bits. */
 static bool is_counted(const struct dicom_source *source, int64_t z)
 {
     enum { FLOAT_WHOLE_BITS = 24 }; /* every integer of so many bits is a 32-bit float */
@@ -165,7 +165,7 @@ static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset,
  * the first frame. RLE and deflate are decoded here, JPEG 2000 by OpenJPEG, JPEG and JPEG-LS by
  * DCMTK. */
 
-/* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind
+/* Widens cells in place from `from` bytes each to `to`. The last comes first, as each is behind
  * what it is made of. */
 static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
 {
@@ -189,8 +189,7 @@ static bool decode_bits(const struct dicom_job *job, const unsigned char *data, 
         return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->verdict.text,
                                           sizeof reply->verdict.text);
     for (size_t i = n;
-         i-- >
-         0;) /* from the last on, as each byte of bits stands before the cells that it fills */
+         i-- > 0;) /* from the last on, as each byte of bits is before the cells that it fills */
         cells[i] = cells[i / 8] >> i % 8 & 1;
     return true;
 }
@@ -344,8 +343,8 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning
- * of the buffer. */
+/* Moves the cells of a tile, whose first one is at cell `first` of the frame, to the beginning of
+ * the buffer. */
 static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8, row = (size_t)job->columns * cell;
@@ -448,8 +447,8 @@ static void count_rounding(const struct dicom_job *job, const void *stored, enum
 }
 
 /* Rounds n doubles in place to floats, and counts those that change. Values whose bit in `valid`,
- * which may be NULL, is not set are not counted. Returns false where a finite one of the others
- * becomes infinite. */
+   which may be NULL, is not set are not counted. Returns false if a finite one of the others
+   becomes infinite. */
 static bool dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
                                 struct ts_rounding *rounding)
 {

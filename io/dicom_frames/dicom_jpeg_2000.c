@@ -67,7 +67,7 @@ void ts_dicom_jpeg_2000_prepare(void)
     unsetenv("OPJ_NUM_THREADS");
 }
 
-/* Copies the values to cells. Returns false where one is negative and may not be. */
+/* Copies the values to cells. Returns false if one is negative and may not be. */
 static bool copy_values(const OPJ_INT32 *values, size_t n, bool is_signed, int cell_bytes,
                         unsigned char *cells)
 {

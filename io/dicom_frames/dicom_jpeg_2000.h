@@ -12,8 +12,8 @@
 void ts_dicom_jpeg_2000_prepare(void);
 /* Decodes a frame whose header ts_dicom_codestream has found good, `stream`, to rows x columns
  * little-endian cells of form->bits_allocated: the values as the codestream states them, in two's
- * complement. Returns false with a message where the frame is damaged, has other bits than the
- * header says by now, or holds a negative value and is not `is_signed`. */
+ * complement. Returns false with a message if the frame is damaged, has other bits than the header
+ * says by now, or holds a negative value and is not `is_signed`. */
 bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form,
                                const struct dicom_codestream *stream, bool is_signed,
                                const unsigned char *data, size_t bytes, unsigned char *cells,

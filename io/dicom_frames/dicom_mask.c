@@ -11,7 +11,7 @@
 
 enum { BOX_NUMBERS = 4 };
 
-/* Returns true where four numbers are a box within rows x columns. */
+/* Returns true if four numbers are a box within rows x columns. */
 static bool is_box(const double *box, int64_t rows, int64_t columns)
 {
     for (int i = 0; i < BOX_NUMBERS; i++)

@@ -5,8 +5,8 @@
  * since a worker can open nothing.
  *
  * Slices that read() waits for go first, then those that prefetch() named, in order, while slots
- * are free. A slice that was decoded ahead and stands in the way of one that is waited for gives up
- * its slot: a prefetch is a hint.
+ * are free. A slice that was decoded ahead and is in the way of one that is waited for gives up its
+ * slot: a prefetch is a hint.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 
 /* Every worker gets this when it starts. */
 struct decoder_setup {
-    size_t slot_bytes, cell_bytes, valid_offset; /* valid_offset: 0 where no bits are wanted */
+    size_t slot_bytes, cell_bytes, valid_offset; /* valid_offset: 0 if no bits are wanted */
     bool codecs;                                 /* DCMTK is needed */
 };
 
@@ -199,7 +199,7 @@ static void free_slot(struct dicom_source *source, int64_t slot)
     source->slots[slot].state = SLOT_FREE;
 }
 
-/* False where no job can be queued now. A file that cannot be opened has its answer at once. */
+/* False if no job can be queued now. A file that cannot be opened has its answer at once. */
 static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
 {
     struct dicom_job job = ts_dicom_job(source, z);
@@ -226,11 +226,11 @@ static bool holds_slice(const struct dicom_slot *slot)
     return slot->state == SLOT_READY || slot->state == SLOT_TAKEN;
 }
 
-/* Returns the slot for one more slice, or -1 where there is none before an answer comes. A free
- * slot of the worker with the fewest jobs is best. Where none is free, a slot whose slice lies
- * outside of `wanted` is given up (with NULL none is), rather one that was read. For the `first`
- * slice of `wanted`, which is waited for, that of a later one is given up too, unless a job is on
- * its way. */
+/* Returns the slot for one more slice, or -1 if there is none before an answer comes. A free slot
+ * of the worker with the fewest jobs is best. If none is free, a slot whose slice is outside of
+ * `wanted` is given up (with NULL none is), rather one that was read. For the `first` slice of
+ * `wanted`, which is waited for, that of a later one is given up too, unless a job is on its
+ * way. */
 static int64_t find_slot(struct dicom_source *source, const struct slice_range *wanted, bool first)
 {
     int64_t outside = -1, inside = -1, free_one = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes a frame of DICOM RLE. A frame is a header of 16 numbers (how many segments, where each
+ * Decodes a frame of DICOM RLE. A frame is a header of 16 numbers (how many segments, if each
  * starts) and one PackBits segment for each byte of the cells, most significant first. A control
  * byte c means: 0..127, c + 1 bytes as they are; 129..255, the next byte 257 - c times; 128,
  * nothing. A segment ends with its n-th byte and one byte of padding at most, which makes it even.
@@ -15,8 +15,8 @@
 
 enum { HEADER_BYTES = 64, MAX_SEGMENTS = 15, NO_OPERATION = 128 };
 
-/* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 where it
- * holds more. */
+/* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 if it holds
+ * more. */
 static size_t decode_segment(const unsigned char *at, const unsigned char *end, unsigned char *out,
                              size_t n, size_t stride)
 {

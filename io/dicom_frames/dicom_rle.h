@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* Decodes one frame (its 64-byte header first) of n pixels of one sample in cell_bytes bytes into
- * little-endian cells. Returns false, with a message, where a segment is missing, ends before n
- * bytes or runs over them. */
+ * little-endian cells. Returns false, with a message, if a segment is missing, ends before n bytes
+ * or runs over them. */
 bool ts_dicom_rle_decode(const unsigned char *frame, size_t frame_bytes, unsigned char *cells,
                          size_t n, size_t cell_bytes, char *error, size_t error_bytes);
 

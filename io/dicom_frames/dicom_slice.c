@@ -21,7 +21,7 @@ static void fail(struct dicom_reply *reply, const char *code, const char *text)
     ts_worker_refuse(&reply->verdict, TS_BAD_INPUT, code, text);
 }
 
-/* Returns true where this is still the file whose header was checked. */
+/* Returns true if this is still the file whose header was checked. */
 static bool is_unchanged(const struct dicom_file *file, const struct stat *now)
 {
     return S_ISREG(now->st_mode) && now->st_dev == file->device && now->st_ino == file->inode &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The structs that the parts of the dicom source share: dicom.c opens it, dicom_frame.c decodes one
- * slice. Where slices are compressed, dicom_ring.c lets workers do that and has their queue and
- * shared memory; else dicom_native.c reads them in the program. dicom_slice.c is for both.
+ * slice. If slices are compressed, dicom_ring.c lets workers do that and has their queue and shared
+ * memory; else dicom_native.c reads them in the program. dicom_slice.c is for both.
  */
 #ifndef IO_DICOM_DICOM_SOURCE_H
 #define IO_DICOM_DICOM_SOURCE_H
@@ -31,7 +31,7 @@ struct dicom_frame {
 struct dicom_job {
     int64_t place; /* where the result goes in the worker's memory, in slices */
     struct dicom_stream
-        stream;             /* where the frame lies; without fragments where it is not compressed */
+        stream;             /* where the frame lies; without fragments if it is not compressed */
     int64_t deflate_offset; /* as in struct dicom_file, and so the next two */
     dev_t device;
     ino_t inode;
@@ -40,7 +40,7 @@ struct dicom_job {
     int columns;         /* of the slice */
     int64_t tile_offset; /* pixels of the frame before the first of the slice */
     int64_t
-        words; /* where 8-bit pixels lie in big-endian words: the offset of the first; else -1 */
+        words; /* where 8-bit pixels are in big-endian words: the offset of the first; else -1 */
     double slope, intercept;
     struct dicom_cells cells;
     bool reversed; /* the rows lie from the last to the first */
@@ -62,7 +62,7 @@ struct dicom_scratch {
         *inflated; /* the deflated data set that was read last; NULL until there was one */
 };
 
-/* A worker answers a job with this. The pixels lie in the memory that the worker shares. */
+/* A worker answers a job with this. The pixels are in the memory that the worker shares. */
 struct dicom_reply {
     struct worker_verdict verdict; /* first */
     int32_t dirty;                 /* bits outside of BitsStored were dropped */
@@ -104,7 +104,7 @@ struct dicom_source {
     int n_workers;
     size_t slot_bytes;
     struct dicom_slot *slots;
-    int64_t n_slots;  /* slot i lies in the memory of worker i % n_workers */
+    int64_t n_slots;  /* slot i is in the memory of worker i % n_workers */
     int32_t *slot_of; /* a slice's slot, or -1 */
     struct slice_range pending[DICOM_PENDING_MAX]; /* asked for, oldest first */
     int n_pending;
@@ -112,22 +112,22 @@ struct dicom_source {
 
 /* Returns the job of slice z, with the place of its result still 0. */
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
-/* Opens the slice's file. Returns -1 with the reason in the reply where it cannot, or where it is
- * not the file whose header was checked. */
+/* Opens the slice's file. Returns -1 with the reason in the reply if it cannot, or if it is not the
+ * file whose header was checked. */
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);
-/* Returns true where an open file is the one whose header was checked; else the reply has the
- * reason. */
+/* Returns true if an open file is the one whose header was checked; else the reply has the reason.
+ */
 bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_reply *reply);
 /* Decodes the frame of one slice into out (n elements of job->dtype), and into `valid` (NULL: not
- * wanted) the bits of pixels that are no padding, in a worker or, where it is not compressed,
+ * wanted) the bits of pixels that are no padding, in a worker or, if it is not compressed,
  * anywhere. */
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
                            void *out, uint64_t *valid, struct dicom_reply *reply);
-/* Makes the scratch of a thread or worker. Returns false where memory is out. */
+/* Makes the scratch of a thread or worker. Returns false if memory is out. */
 bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes);
 void ts_dicom_scratch_clear(struct dicom_scratch *scratch);
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns
- * false where it cannot. */
+ * false if it cannot. */
 bool ts_dicom_frame_prepare(void);
 /* Returns the bytes of the cells of one frame of the files. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
@@ -139,11 +139,11 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z,
 /* Notes once that bits were dropped, and once that the sign is wrong, where that is so in one of
  * slices [z, z + n), which have been read. */
 void ts_dicom_note_pixels(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
-/* TS_RUN_FAILED where there are no such slices. */
+/* TS_RUN_FAILED if there are no such slices. */
 enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n,
                                     struct ts_diag *diag);
 
-/* Returns true where no slice is compressed. */
+/* Returns true if no slice is compressed. */
 bool ts_dicom_is_native(const struct dicom_source *source);
 /* The same operations for slices that are not compressed as below for others. */
 enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead,
