@@ -23,9 +23,9 @@ struct dicom_frame_form {
 
 /* The frame says this of itself. */
 struct dicom_codestream {
-    int precision; /* bits of a value; 0 where the format states none */
-    bool lossy;   /* it was compressed with loss; false where that cannot be told from its header */
-    size_t start; /* where the codestream begins: JPEG 2000 may lie in the boxes of a JP2 file */
+    int precision; /* bits of a value; 0 if the format states none */
+    bool lossy;    /* it was compressed with loss; false if that cannot be told from its header */
+    size_t start;  /* where the codestream begins: JPEG 2000 may be in the boxes of a JP2 file */
     const char *code; /* why it is refused, a literal; NULL: it is not */
     char text[256];
 };

@@ -17,8 +17,7 @@
 
 enum { ITEM_HEADER_BYTES = 8 };
 
-/* Returns how many bytes at `offset` the buffer now holds; -1 with errno where they cannot be
- * read. */
+/* Returns how many bytes at `offset` the buffer now holds; -1 with errno if they cannot be read. */
 static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
 {
     ssize_t got;
@@ -220,8 +219,8 @@ static enum dicom_step step_in_sequence(struct dicom_walk *walk,
                   element->tag >> 16, element->tag & 0xFFFF, walk->offset);
 }
 
-/* Returns true where the walk stands at the value of a sequence whose VR is not known: of undefined
- * length, which nothing else has, or, where its elements are wanted, one that begins with an item.
+/* Returns true if the walk is at the value of a sequence whose VR is not known: of undefined
+ * length, which nothing else has, or, if its elements are wanted, one that begins with an item.
  * Those of known length that are not wanted are passed over as values. */
 static bool is_unnamed_sequence(struct dicom_walk *walk, const struct dicom_element *element)
 {
@@ -231,7 +230,7 @@ static bool is_unnamed_sequence(struct dicom_walk *walk, const struct dicom_elem
                                                   ts_dicom_walk_peek(walk) == DICOM_ITEM);
 }
 
-/* Moves behind a value, or into it where it is a sequence. */
+/* Moves behind a value, or into it if it is a sequence. */
 static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_element *element,
                                      bool implicit)
 {

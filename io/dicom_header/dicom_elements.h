@@ -43,13 +43,13 @@ struct dicom_reader {
     unsigned char buffer[DICOM_BUFFER_BYTES];
 };
 
-/* Copies n bytes at `offset`. Returns false where the file does not hold them or cannot be read
+/* Copies n bytes at `offset`. Returns false if the file does not hold them or cannot be read
  * (reader->error). */
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n);
 
 struct dicom_element {
     uint32_t tag;
-    char vr[3];      /* "" where the encoding is implicit */
+    char vr[3];      /* "" if the encoding is implicit */
     uint32_t length; /* as claimed; DICOM_UNDEFINED only for pixel data */
     int64_t offset;  /* where the value begins */
     bool truncated;  /* pixel data alone: the file ends before the value does */

@@ -243,7 +243,7 @@ bool ts_dicom_field_is_number(enum dicom_field field)
     return ts_dicom_fields[field].kind <= DICOM_FIELD_BINARY;
 }
 
-/* Reads the bytes as the row's kind. Returns false where they are not of that kind. */
+/* Reads the bytes as the row's kind. Returns false if they are not of that kind. */
 static bool parse(const struct tag_row *row, const struct dicom_element *element, const char *bytes,
                   size_t length, bool big_endian, struct scan *scan, struct dicom_value *value)
 {
@@ -290,7 +290,7 @@ static const struct dicom_value *newest(const struct dicom_image *image, enum di
     return value;
 }
 
-/* Returns the member that holds the field; NULL where a list does. */
+/* Returns the member that holds the field; NULL if a list does. */
 static const void *member(const struct dicom_image *image, enum dicom_field field)
 {
     const struct dicom_field_row *row = &ts_dicom_fields[field];

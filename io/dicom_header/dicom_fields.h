@@ -23,12 +23,12 @@ extern const char *const ts_dicom_units[];
 extern const char *const ts_dicom_pet[];
 extern const char *const ts_dicom_corrections[];
 
-/* Returns the text, or "unrecognized" where the list does not have it in any case of letters. */
+/* Returns the text, or "unrecognized" if the list does not have it in any case of letters. */
 const char *ts_dicom_known(const char *const *list, const char *text);
-/* Returns the UID, or "unrecognized" where it is not made of digits and points, as every UID is. */
+/* Returns the UID, or "unrecognized" if it is not made of digits and points, as every UID is. */
 const char *ts_dicom_known_uid(const char *uid);
 /* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized"
- * where the list does not have it in any case of letters. What goes beyond `size` is cut. */
+ * if the list does not have it in any case of letters. What goes beyond `size` is cut. */
 void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size);
 
 enum dicom_field {
@@ -79,16 +79,16 @@ struct dicom_value {
 /* Adds the element's value to the image that is read, if a row with `place` LIST wants it. A value
  * that is not of its kind counts as absent, because nothing of the volume depends on it. */
 void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element, bool big_endian);
-/* Returns true where the field is a number. */
+/* Returns true if the field is a number. */
 bool ts_dicom_field_is_number(enum dicom_field field);
 /* Sets present[field] for each field that the image has, or that is a member of a struct: all
  * others are absent. */
 void ts_dicom_field_mark(const struct dicom_image *image, bool present[DICOM_FIELDS]);
-/* Returns the number of an image; NaN where it has none. */
+/* Returns the number of an image; NaN if it has none. */
 double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field);
-/* Returns the number, or NaN where it is larger than any that the field may have in an output. */
+/* Returns the number, or NaN if it is larger than any that the field may have in an output. */
 double ts_dicom_field_believed(enum dicom_field field, double number);
-/* Returns the text of an image as the header has it, which may identify a patient; "" where it has
+/* Returns the text of an image as the header has it, which may identify a patient; "" if it has
  * none. */
 const char *ts_dicom_field_text(const struct dicom_image *image, enum dicom_field field);
 

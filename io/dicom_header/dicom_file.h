@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These structs hold what the headers state about a DICOM input: its files, the images in them,
- * names that are no images, and the folder as a whole. A file holds one image or, where it has
- * several frames, one for each. All parts of the rooms for DICOM share them.
+ * names that are no images, and the folder as a whole. A file holds one image or, if it has several
+ * frames, one for each. All parts of the rooms for DICOM share them.
  */
 #ifndef IO_DICOM_DICOM_FILE_H
 #define IO_DICOM_DICOM_FILE_H
@@ -92,7 +92,7 @@ struct dicom_file {
     bool real_world; /* it states what stored values mean, beside or in place of Rescale Slope
                         (0040,9096) */
     int float_bits;  /* the pixels are floats (32) or doubles (64); 0: integers */
-    bool overlays;   /* overlays are stated to lie in the bits of the pixels */
+    bool overlays;   /* overlays are stated to be in the bits of the pixels */
     double
         activity_scale; /* of PET, as Philips states it for counts: Bq/ml a count; NaN if absent */
     bool words; /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
@@ -181,8 +181,8 @@ struct dicom_image {
         frame_order; /* the order by diffusion weighting, and in the file (dicom_weightings.c) */
     double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are
                         grouped */
-    double echo_key; /* echo_ms where echoes are series of their own, else NaN; once images are
-                        grouped */
+    /* echo_ms if echoes are series of their own, else NaN; once images are grouped */
+    double echo_key;
     const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
     const char *keys[DICOM_SERIES_KEYS]; /* what tells its series from others (dicom_join.h); once
                                             images are grouped */
@@ -248,8 +248,7 @@ struct dicom_folder {
     size_t n_seen, n_of[DICOM_OTHER_KINDS]; /* n_seen: files, whatever they hold */
     size_t
         n_same; /* names of files that were left out because another name leads to the same file */
-    size_t
-        n_idle; /* paths that the user named and that brought no image, where there are several */
+    size_t n_idle; /* paths that the user named and that brought no image, if there are several */
     const char *idle;
     int n_folders; /* that were searched */
     bool skip;     /* the chain allows that files cannot be read */
@@ -260,17 +259,16 @@ struct dicom_folder {
 
 /* Returns where the pixels of a frame begin that are not compressed. */
 int64_t ts_dicom_frame_offset(const struct dicom_image *image);
-/* Returns the distance in mm up to which positions are one: 0.001 mm, or less where the pixels or
- * the slices of a small object lie closer together: a hundredth of the Pixel Spacing, a tenth of
+/* Returns the distance in mm up to which positions are one: 0.001 mm, or less if the pixels or the
+ * slices of a small object lie closer together: a hundredth of the Pixel Spacing, a tenth of
  * Spacing Between Slices. */
 double ts_dicom_same_position(const struct dicom_image *image);
 /* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been
  * checked. */
 int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
-/* Returns true where the header or the first frame says that the images were compressed with
- * loss. */
+/* Returns true if the header or the first frame says that the images were compressed with loss. */
 bool ts_dicom_says_loss(const struct dicom_file *file);
-/* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL
+/* Returns true if a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL
  * ends. An X that ends in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5
  * (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);

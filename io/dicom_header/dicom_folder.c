@@ -118,8 +118,8 @@ static enum ts_status visit_folder(struct search *search, struct found *found)
     return add(search, &search->pending, found);
 }
 
-/* Handles one name in a folder. The file system is asked only where the folder's entry does not
- * state its kind. */
+/* Handles one name in a folder. The file system is asked only if the folder's entry does not state
+ * its kind. */
 static enum ts_status visit(struct search *search, int fd, const struct found *parent,
                             const struct dirent *entry)
 {
@@ -150,7 +150,7 @@ static enum ts_status folder_unreadable(struct search *search, const struct foun
 
 static enum ts_status read_folder(struct search *search, struct found place)
 {
-    /* A link is followed only where the user named it. */
+    /* A link is followed only if the user named it. */
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (place.depth > 0 ? O_NOFOLLOW : 0);
     int fd = open(place.path, flags);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);

@@ -32,8 +32,8 @@ static bool read_items(struct scan *scan, struct dicom_walk *walk, struct fragme
     for (;;) {
         unsigned char bytes[DICOM_ITEM_HEADER_BYTES];
         if (!ts_dicom_read(walk->reader, walk->offset, bytes, sizeof bytes)) {
-            /* A missing delimiter loses nothing where the last fragment is whole; PS3.5 A.4 wants
-             * it all the same. */
+            /* A missing delimiter loses nothing if the last fragment is whole; PS3.5 A.4 wants it
+             * all the same. */
             ts_dicom_refuse(scan, "dicom-truncated",
                             "the file ends before the end of its compressed pixel data");
             return false;

@@ -79,13 +79,13 @@ void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
     }
 }
 
-/* Returns true where the header says that the image is a grid. */
+/* Returns true if the header says that the image is a grid. */
 static bool dicom_is_grid(const struct scan *scan)
 {
     return !scan->has_groups && (scan->grid_tiles > 1 || strstr(scan->file->image_type, "VFRAME"));
 }
 
-/* Returns when the first tile was acquired; NaN where a tile does not state it. */
+/* Returns when the first tile was acquired; NaN if a tile does not state it. */
 static double find_start(const struct scan *scan)
 {
     double start = scan->n_tiles > 0 ? INFINITY : NAN;
@@ -119,8 +119,8 @@ static void check_grid(struct scan *scan, int columns, int rows)
                         scan->grid_tiles, placed);
 }
 
-/* Adds an image for each tile to scan->frames. It refuses the file where the number of tiles or
- * their positions are not stated, or do not fit the image. */
+/* Adds an image for each tile to scan->frames. It refuses the file if the number of tiles or their
+ * positions are not stated, or do not fit the image. */
 static void dicom_list_grid(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
@@ -162,11 +162,11 @@ static void dicom_weight_by_uih(struct scan *scan)
 
 /* ---- dose ------------------------------------------------------------------------------------ */
 
-/* The vector has one number for each plane, in one of two forms. Where the first is 0, they are
- * distances from Image Position along the normal, which is the cross product of the cosines. Where
- * it is the z coordinate of Image Position, they are z coordinates, and the planes must be axial.
- * The numbers are read one by one from the file, so that no memory is set aside by the length that
- * an element claims. */
+/* The vector has one number for each plane, in one of two forms. If the first is 0, they are
+ * distances from Image Position along the normal, which is the cross product of the cosines. If it
+ * is the z coordinate of Image Position, they are z coordinates, and the planes must be axial. The
+ * numbers are read one by one from the file, so that no memory is set aside by the length that an
+ * element claims. */
 
 enum { NUMBER_BYTES = 64 };
 static const double SAME_PLACE_MM = 1e-2, AXIAL = 1e-6;
@@ -178,7 +178,7 @@ bool ts_dicom_is_dose(const struct dicom_file *file)
 }
 
 /* Reads the number at *offset of the vector and moves behind the backslash that ends it. Returns
- * false where none is left, or it is wrong. */
+ * false if none is left, or it is wrong. */
 static bool next_offset(struct scan *scan, uint32_t *offset, double *value)
 {
     const struct dicom_place *place = &scan->plane_offsets;
@@ -231,9 +231,9 @@ static void place_planes(struct scan *scan)
                         (long long)scan->file->frames);
 }
 
-/* Gives the images of the file the scaling, and lists its planes as frames of the scan where there
- * are several. Refuses the file where the scaling or the places of planes are missing or contradict
- * the header. */
+/* Gives the images of the file the scaling, and lists its planes as frames of the scan if there are
+ * several. Refuses the file if the scaling or the places of planes are missing or contradict the
+ * header. */
 static void dicom_list_planes(struct scan *scan)
 {
     struct dicom_image *image = &scan->image;
@@ -265,7 +265,7 @@ static void dicom_list_planes(struct scan *scan)
 
 enum { DICOM_CSA_TIMES = 512 };
 
-/* These are the values that the CSA header states; NaN stands where it states none. */
+/* These are the values that the CSA header states; NaN stands if it states none. */
 struct dicom_csa {
     double tiles, normal[3];
     double b_value, gradient[3]; /* s/mm2; unit vector in patient coordinates (LPS) */
@@ -315,7 +315,7 @@ static double *wanted_values(struct dicom_csa *found, const char *name, int *cou
 }
 
 /* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or
- * where it is broken. */
+ * if it is broken. */
 static bool read_item(struct csa_reader *csa, double *value)
 {
     unsigned char header[CSA_ITEM_BYTES];
@@ -354,7 +354,7 @@ static bool read_tag(struct csa_reader *csa, bool first, struct dicom_csa *found
     return true;
 }
 
-/* Reads the tags up to the first that is broken. All is NaN where the file has no such header. */
+/* Reads the tags up to the first that is broken. All is NaN if the file has no such header. */
 static struct dicom_csa dicom_read_csa(struct scan *scan)
 {
     struct dicom_csa found = {.tiles = NAN,
@@ -380,8 +380,7 @@ static struct dicom_csa dicom_read_csa(struct scan *scan)
     return found;
 }
 
-/* Gives the image the diffusion weighting of the CSA header, where no other element has stated
- * it. */
+/* Gives the image the diffusion weighting of the CSA header, if no other element has stated it. */
 static void dicom_weight_by_csa(struct dicom_image *image, const struct dicom_csa *csa)
 {
     if (isnan(image->b_value))
@@ -408,7 +407,7 @@ enum { MAX_TILES = 4096 };
  * the direction. */
 static const double SAME_NORMAL = 1e-3;
 
-/* Returns true where the header says that the image is a mosaic. A frame with functional groups is
+/* Returns true if the header says that the image is a mosaic. A frame with functional groups is
  * none, though some scanners say so. */
 static bool dicom_is_mosaic(const struct scan *scan)
 {
@@ -416,7 +415,7 @@ static bool dicom_is_mosaic(const struct scan *scan)
 }
 
 /* Returns the cross product of the cosines, turned into the direction in which the tiles follow
- * each other. False where the normal is another direction. */
+ * each other. False if the normal is another direction. */
 static bool find_normal(const double orientation[6], const double stated[3], double normal[3])
 {
     ts_cross(orientation, orientation + 3, normal);
@@ -444,7 +443,7 @@ static void place_tile(const struct scan *scan, const double normal[3], int k, i
                                k * mosaic->spacing_between_slices_mm * normal[i];
 }
 
-/* Adds an image for each tile to scan->frames. It refuses the file where the number of tiles or the
+/* Adds an image for each tile to scan->frames. It refuses the file if the number of tiles or the
  * direction in which they follow each other is not stated, or does not fit the image. */
 static void dicom_list_tiles(struct scan *scan)
 {
@@ -495,7 +494,7 @@ bool ts_dicom_is_groups(uint32_t tag)
     return tag == SHARED_GROUPS || tag == FRAME_GROUPS;
 }
 
-/* A position that stands outside of the groups is that of no frame, unless there is only one. */
+/* A position that is outside of the groups is that of no frame, unless there is only one. */
 static void begin_groups(struct scan *scan, struct dicom_walk *walk)
 {
     scan->has_groups = true;
@@ -549,8 +548,8 @@ static void copy_code(const char *text, size_t length, char out[DICOM_CODE_MAX])
     snprintf(out, DICOM_CODE_MAX, "%.*s", (int)length, text);
 }
 
-/* Returns value i of a text whose values backslashes divide, and its length; "" where there are
- * fewer. */
+/* Returns value i of a text whose values backslashes divide, and its length; "" if there are fewer.
+ */
 static const char *value_of(const char *text, int i, size_t *length)
 {
     for (; i > 0 && text; i--) {
@@ -580,9 +579,9 @@ const char *ts_dicom_component(const char *text, int first)
     return "";
 }
 
-/* Names a GE image by its private elements where the standard's do not: the part of a complex
- * image, or, of a series that maps the field, which image is the map, in Hz. The map and its
- * magnitude have one image type, and differ in the collapse flag. */
+/* Names a GE image by its private elements if the standard's do not: the part of a complex image,
+ * or, of a series that maps the field, which image is the map, in Hz. The map and its magnitude
+ * have one image type, and differ in the collapse flag. */
 static void name_ge_kind(const struct dicom_file *file, struct dicom_image *image)
 {
     static const char *const maps[] = {"B0map", "B0rf", "3db0map"};
@@ -638,8 +637,8 @@ bool ts_dicom_is_enhanced(const struct dicom_file *file)
     return ts_dicom_is_class(file->sop_class, enhanced);
 }
 
-/* Returns true where the file holds pixels for all the frames that it claims, so that memory for
- * them may be taken. */
+/* Returns true if the file holds pixels for all the frames that it claims, so that memory for them
+ * may be taken. */
 static bool holds_frames(const struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
@@ -665,8 +664,7 @@ static void list_unplaced(struct scan *scan)
     }
 }
 
-/* Warns of what stands outside of the groups and in none of them, so that it counts for all
- * frames. */
+/* Warns of what is outside of the groups and in none of them, so that it counts for all frames. */
 static void warn_of_outside(struct scan *scan)
 {
     const struct dicom_image *image = &scan->image;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Recognizes the texts that vendors write as Convolution Kernel. A scanner's console lets people
- * write into this attribute, so a patient's name could stand there: only the names and forms that
+ * write into this attribute, so a patient's name could be there: only the names and forms that
  * vendors use are kept, since initials with a year of birth would pass for any letters and digits.
  * Source: the DICOM conformance statements of the vendors.
  */
@@ -30,7 +30,7 @@ static bool is_word(const char *value, size_t length)
     return false;
 }
 
-/* Returns true where the text has the form, in which 9 is a digit and a is one of the lower-case
+/* Returns true if the text has the form, in which 9 is a digit and a is one of the lower-case
  * letters that Siemens uses. */
 static bool has_form(const char *value, size_t length, const char *form)
 {

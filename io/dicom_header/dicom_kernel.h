@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Returns true where the text has the form of a vendor's kernel: one or more values divided by
+/* Returns true if the text has the form of a vendor's kernel: one or more values divided by
  * backslashes, each a word of the vendors' lists ("STANDARD", "BONEPLUS"), one or two letters
  * ("YA"), or at most three letters, digits and at most three letters ("B30f", "FC18", "Br40d",
  * "40"). */

@@ -152,7 +152,7 @@ double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, b
     return implicit && length == 8 ? parse_double(raw, big_endian) : NAN;
 }
 
-/* Parses n digits; -1 where they are none. */
+/* Parses n digits; -1 if they are none. */
 static int digits(const char *text, int n)
 {
     int value = 0;

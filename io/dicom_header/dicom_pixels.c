@@ -25,7 +25,7 @@ struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file)
                                      .precision = file->precision};
 }
 
-/* Reads as much of the first frame as its header takes. Returns CODESTREAM_SHORT where it cannot be
+/* Reads as much of the first frame as its header takes. Returns CODESTREAM_SHORT if it cannot be
  * read, or goes on. */
 static enum codestream_state read_first_frame(struct scan *scan, struct dicom_codestream *stream)
 {

@@ -99,7 +99,7 @@ static void check_layout(struct scan *scan)
     check_bits(scan);
 }
 
-/* Checks the Modality LUT against its descriptor, where there is one. */
+/* Checks the Modality LUT against its descriptor, if there is one. */
 static void check_lut(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
@@ -128,7 +128,7 @@ static void check_lut(struct scan *scan)
     lut->first = file->pixel_representation == 1 ? (int16_t)(int)descriptor[1] : (int)descriptor[1];
 }
 
-/* Warns where what the header states of the values contradicts their sign. */
+/* Warns if what the header states of the values contradicts their sign. */
 static void check_sign(struct scan *scan)
 {
     enum { MOST_SIGNED = 32767 };
@@ -280,7 +280,7 @@ static void place_in_time(struct scan *scan)
     }
 }
 
-/* Lists the images of the file, which are NULL where memory is out. Checks kind of image, layout,
+/* Lists the images of the file, which are NULL if memory is out. Checks kind of image, layout,
  * values and pixel data against each other; scan->file->refusal states what is wrong. */
 static void check_header(struct scan *scan)
 {
@@ -328,8 +328,8 @@ static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t infla
 }
 
 /* Lets the reader of the scan read the inflated bytes of the data set that begins at walk->offset,
- * which becomes 0. The caller destroys scan->reader.inflated. Returns false where the stream is
- * refused, or where scan->reader.error says why it cannot be read. */
+ * which becomes 0. The caller destroys scan->reader.inflated. Returns false if the stream is
+ * refused, or if scan->reader.error says why it cannot be read. */
 static bool inflate_data_set(struct scan *scan, struct dicom_walk *walk)
 {
     static const struct inflate_limits limits = {DICOM_RATIO_FREE_BYTES, DICOM_MAX_RATIO,
@@ -363,8 +363,8 @@ static bool inflate_data_set(struct scan *scan, struct dicom_walk *walk)
  * 0008, in any encoding. Few other files begin so, and those fail in the elements behind it.
  * Source: DICOM PS3.10, 7.1 (file meta information). */
 
-/* Returns true where these 8 bytes are the header of an element of `group`. A long implicit one
- * does not count, since the first elements of a data set are short. */
+/* Returns true if these 8 bytes are the header of an element of `group`. A long implicit one does
+ * not count, since the first elements of a data set are short. */
 static bool is_element_of(const unsigned char *bytes, unsigned char group)
 {
     const bool little = bytes[0] == group && bytes[1] == 0,
@@ -460,7 +460,7 @@ bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offs
     return true;
 }
 
-/* Returns false where the file meta group names none. */
+/* Returns false if the file meta group names none. */
 static bool choose_syntax(struct scan *scan)
 {
     const char *uid = scan->file->syntax_uid;
@@ -475,8 +475,7 @@ static bool choose_syntax(struct scan *scan)
     return *uid != '\0';
 }
 
-/* Returns true where the data set is encoded as the meta group states, judged by its first
- * element. */
+/* Returns true if the data set is encoded as the meta group states, judged by its first element. */
 static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 {
     unsigned char bytes[8];
@@ -537,16 +536,16 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk,
 static const char *const document_classes[] = {"88.", "104.",  "9.",    "11.",
                                                "66",  "481.3", "481.5", NULL};
 
-/* Data sets of these classes are images: where they have neither pixels nor rows they were cut. */
+/* Data sets of these classes are images: if they have neither pixels nor rows they were cut. */
 static const char *const image_classes[] = {"2",   "2.1", "2.2",   "4",   "4.1",
                                             "4.4", "128", "128.1", "130", NULL};
 
-/* Data sets of these classes are no images where they have no pixels, though they may have rows:
+/* Data sets of these classes are no images if they have no pixels, though they may have rows:
  * spectra, registrations, mappings of values, and curves. So are those of all private classes. */
 static const char *const pixelless_classes[] = {"4.2", "8",   "8.",  "10",   "66.",
                                                 "67",  "129", "131", "200.", NULL};
 
-/* Returns true where a data set that was read to its end, without a pixel in it, is no image. */
+/* Returns true if a data set that was read to its end, without a pixel in it, is no image. */
 static bool is_pixelless(const struct scan *scan)
 {
     static const char standard[] = "1.2.840.10008.5.1.4.1.1.";
@@ -660,8 +659,8 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
     return false;
 }
 
-/* Reads the file meta group, or takes the transfer syntax from the data set where there is none.
- * Returns false where the group is broken. */
+/* Reads the file meta group, or takes the transfer syntax from the data set if there is none.
+ * Returns false if the group is broken. */
 static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned char *start,
                        struct dicom_walk *walk)
 {
@@ -681,7 +680,7 @@ static bool dicom_is_open(uint32_t tag)
            tag == DICOM_TAG(0x0028, 0x3000) || tag == DICOM_TAG(0x0040, 0x9096);
 }
 
-/* Reads a file from its first element to its end. Returns false where it is no image. */
+/* Reads a file from its first element to its end. Returns false if it is no image. */
 static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsigned char *start,
                           struct dicom_other *other)
 {
@@ -706,8 +705,8 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
     return true;
 }
 
-/* Scans an open regular file that is not empty. Returns false where it is no image. A file without
- * magic counts as DICOM only where its elements go on to the pixels and name a class. */
+/* Scans an open regular file that is not empty. Returns false if it is no image. A file without
+ * magic counts as DICOM only if its elements go on to the pixels and name a class. */
 static bool scan_open_file(struct scan *scan, struct dicom_other *other)
 {
     static const unsigned char windows[] = {'M', 'Z'}, elf[] = {0x7f, 'E', 'L', 'F'},
@@ -718,8 +717,7 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
     if (!ts_dicom_read(&scan->reader, 0, start, n))
         return is_not(
-            other,
-            DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
+            other, DICOM_SHORT); /* it was cut since; if the reading failed, the caller says so */
     const enum dicom_start kind = find_start(start, n);
     if (kind == DICOM_START_MAGIC) {
         if (!memcmp(start, windows, sizeof windows) || !memcmp(start, elf, sizeof elf) ||

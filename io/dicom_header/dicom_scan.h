@@ -13,12 +13,12 @@
 #include "io/dicom_header/dicom_file.h"
 
 /* Reads the header of one file. Faults of its content are no failure; file->refusal states them.
- * Returns false where it is no image, and *other states why. Links are followed. */
+ * Returns false if it is no image, and *other states why. Links are followed. */
 bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file *file,
                         struct dicom_other *other);
 /* Searches folders (depth <= 32) and single files. Links to files are followed, links to folders
- * are not, FIFOs and devices are never opened. Fails where a path that the user named cannot be
- * read; below it, what cannot be read is listed in folder->others. */
+ * are not, FIFOs and devices are never opened. Fails if a path that the user named cannot be read;
+ * below it, what cannot be read is listed in folder->others. */
 enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct arena *arena,
                              struct dicom_folder *folder, struct ts_diag *diag);
 

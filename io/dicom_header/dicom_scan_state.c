@@ -2,7 +2,7 @@
  *
  * This records why a file is refused, and what was passed over in it. The parts of the scanner go
  * on after they have found a fault, and the faults after the first one are mostly its consequences:
- * only the first is kept. Its text lies in the arena of the scan, because it names values of the
+ * only the first is kept. Its text is in the arena of the scan, because it names values of the
  * header, which is gone when the message is printed.
  */
 #include "io/dicom_header/dicom_scan_state.h"

@@ -27,7 +27,7 @@ struct dicom_block {
     int creator;
 };
 
-/* This is when an image was made, in seconds as ts_dicom_parse_time has them; NaN where it is not
+/* This is when an image was made, in seconds as ts_dicom_parse_time has them; NaN if it is not
  * stated. */
 struct dicom_moment {
     double date_s, time_s, both_s; /* as a date, a time of day, and one element that holds both */
@@ -85,16 +85,16 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
  * the one that stands for all. */
 struct dicom_image *ts_dicom_current_image(struct scan *scan);
 /* Adds a frame or a tile to scan->frames, as a copy of what is known of all images. Returns NULL,
- * and refuses the file, where memory is out. */
+ * and refuses the file, if memory is out. */
 struct dicom_image *ts_dicom_add_image(struct scan *scan);
 /* Records what was passed over. The first warning stands; `text` is a literal. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 
-/* Reads the file meta group, which begins at `offset`. Returns false where it is broken. Afterwards
+/* Reads the file meta group, which begins at `offset`. Returns false if it is broken. Afterwards
  * walk->offset is the data set's first byte. */
 bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offset);
 /* Begins the walk of the data set in its transfer syntax; a deflated one is read through its
- * inflated bytes. Returns false where the file is refused. */
+ * inflated bytes. Returns false if the file is refused. */
 bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk);
 
 static inline bool text_equals(const char *text, const char *other)

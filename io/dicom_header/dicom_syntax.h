@@ -35,18 +35,18 @@ struct dicom_syntax_name {
     const char *uid, *name;
     enum dicom_syntax syntax;
     const char
-        *method; /* term of Lossy Image Compression Method; NULL where frames are to have no loss */
+        *method; /* term of Lossy Image Compression Method; NULL if frames are to have no loss */
 };
 
-/* Returns the row of a UID, or NULL where the standard has no such transfer syntax for images. */
+/* Returns the row of a UID, or NULL if the standard has no such transfer syntax for images. */
 const struct dicom_syntax_name *ts_dicom_syntax(const char *uid);
 
-/* Returns true where pixel data is a sequence of fragments, which a decoder must make pixels of. */
+/* Returns true if pixel data is a sequence of fragments, which a decoder must make pixels of. */
 static inline bool dicom_is_compressed(enum dicom_syntax syntax)
 {
     return syntax > DICOM_DEFLATED_LE;
 }
-/* Returns true where DCMTK decodes the frames. */
+/* Returns true if DCMTK decodes the frames. */
 static inline bool dicom_needs_dcmtk(enum dicom_syntax syntax)
 {
     return syntax >= DICOM_JPEG_BASELINE && syntax < DICOM_OTHER;

@@ -22,18 +22,18 @@ enum value_kind {
     VALUE_SHORT,    /* int, from 16 bits; a US or SS by PixelRepresentation is kept as raw bits */
     VALUE_DECIMALS, /* exactly `count` doubles */
     VALUE_INTEGER,  /* int64_t */
-    VALUE_ADVICE,   /* a number of any VR as double; NaN where it is not one number: it only tells
-                       images apart */
+    /* a number of any VR as double; NaN if it is not one number: it only tells images apart */
+    VALUE_ADVICE,
     VALUE_FIRST,    /* the first of several such numbers */
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
-    VALUE_INDEXES,  /* up to `count` uint32_t; nothing where there are more */
+    VALUE_INDEXES,  /* up to `count` uint32_t; nothing if there are more */
     VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
     VALUE_STORED,   /* one FL or FD as double, which may be infinite or NaN as pixels may */
-    VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
+    VALUE_TIME,     /* TM or DT in seconds; NaN if it is none */
     VALUE_DATETIME, /* DT in seconds of the local clock, as VALUE_TIME, whose zone the image then
                        has */
-    VALUE_ZONE,     /* an offset from UTC in seconds; NaN where it is none */
-    VALUE_DATE,     /* DA in seconds; NaN where it is none */
+    VALUE_ZONE,     /* an offset from UTC in seconds; NaN if it is none */
+    VALUE_DATE,     /* DA in seconds; NaN if it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
     VALUE_PRESENCE  /* bool: the element is there */
 };
@@ -73,8 +73,7 @@ struct wanted {
     const char *name;
     enum target { OF_FILE, OF_IMAGE, OF_SCAN } target; /* the struct that holds the field */
     size_t offset, size; /* the field; size: bytes of a text, count of numbers */
-    size_t
-        have; /* offset of the have_ flag in struct dicom_image; 0: none (the file stands there) */
+    size_t have; /* offset of the have_ flag in struct dicom_image; 0: none (the file is there) */
 };
 
 #define FIELD(field) OF_IMAGE, offsetof(struct dicom_image, field)
@@ -318,8 +317,8 @@ enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
 _Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED,
                "struct scan has a flag for each");
 
-/* Returns the creator of a private element's block as the file states it; PUBLIC where it is none
- * of the known ones. */
+/* Returns the creator of a private element's block as the file states it; PUBLIC if it is none of
+ * the known ones. */
 static enum creator creator_of(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
     const uint32_t block = (tag & 0xFFFF0000) | (tag & 0xFFFF) >> 8;
@@ -361,7 +360,7 @@ static void index_rows(void)
     }
 }
 
-/* Returns the row of an element; -1 where it is not wanted. */
+/* Returns the row of an element; -1 if it is not wanted. */
 static int find(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
     const bool private = is_private(tag);
@@ -461,7 +460,7 @@ static void store_datetime(const char *bytes, size_t length, double *field,
     }
 }
 
-/* Stores the value in its field; false where it is not of its kind. */
+/* Stores the value in its field; false if it is not of its kind. */
 static bool store(const struct wanted *want, const char *bytes, size_t length,
                   const struct dicom_element *element, bool big_endian, struct scan *scan)
 {
@@ -555,8 +554,7 @@ static void refuse_value(struct scan *scan, const struct wanted *want,
                         number, expected);
 }
 
-/* Returns true where the element, which is wanted, has a value to be read; its presence is
- * noted. */
+/* Returns true if the element, which is wanted, has a value to be read; its presence is noted. */
 static bool has_value(struct scan *scan, int i, const struct dicom_element *element)
 {
     const struct wanted *want = &wanted[i];

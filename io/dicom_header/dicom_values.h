@@ -10,11 +10,11 @@
 #include "io/dicom_header/dicom_scan_state.h"
 
 /* Stores the element if it is wanted, in the file, in its images or in the scan, and refuses the
- * file where it is given twice or its value is not of its kind. */
+ * file if it is given twice or its value is not of its kind. */
 void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
                    const struct dicom_element *element);
-/* Returns true where the wanted tag came with a value; a sequence or float pixels need only be
- * there. */
+/* Returns true if the wanted tag came with a value; a sequence or float pixels need only be there.
+ */
 bool ts_dicom_has(const struct scan *scan, uint32_t tag);
 /* The same of a tag in a sequence of the functional groups, of any frame. */
 bool ts_dicom_has_in(const struct scan *scan, uint32_t parent, uint32_t tag);
