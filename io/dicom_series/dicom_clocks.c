@@ -53,8 +53,8 @@ static double find_gap(struct dicom_series *series, size_t place)
     return before;
 }
 
-/* Returns true where a value of the images at every position rises with their times, of which those
- * until `early` are a day later. *apart: such times are there beside later ones at one position. */
+/* Returns true if a value of the images at every position rises with their times, of which those
+   until `early` are a day later. *apart: such times are there beside later ones at one position. */
 static bool rises(const struct dicom_series *series, size_t place, double early, bool *apart)
 {
     struct dicom_image *const *images = series->images;
@@ -73,8 +73,8 @@ static bool rises(const struct dicom_series *series, size_t place, double early,
     return yes;
 }
 
-/* Returns 1 where the value says that the early times are those of the next day, -1 where it says
- * that they are not, and 0 where it says neither. */
+/* Returns 1 if the value says that the early times are those of the next day, -1 if it says that
+   they are not, and 0 if it says neither. */
 static int ask(const struct dicom_series *series, size_t place, double early, bool *apart)
 {
     bool unused = false;
@@ -88,7 +88,7 @@ static void add_day(struct dicom_series *series, double early)
             series->images[i]->acquired_s += DAY_S;
 }
 
-/* Returns true where the times of all images have one date, or none. */
+/* Returns true if the times of all images have one date, or none. */
 static bool are_of_one_day(const struct dicom_series *series, size_t place)
 {
     const double first = floor(ts_dicom_image_number(series->images[0], place) / DAY_S);
@@ -132,8 +132,8 @@ static struct votes count_votes(struct dicom_series *series, double early)
     return votes;
 }
 
-/* Adds a day to the early times of a series of one date where two attributes say so and none says
- * the opposite; where only one says so, a warning does. */
+/* Adds a day to the early times of a series of one date if two attributes say so and none says the
+   opposite; if only one says so, a warning does. */
 static enum dicom_midnight correct_date(struct dicom_series *series, double early,
                                         const struct votes *votes)
 {
@@ -212,7 +212,7 @@ void ts_dicom_join_zones(struct dicom_series *series)
             in_time, series->n_images);
 }
 
-/* Returns true where Acquisition Times and Instance Numbers give the images at every position one
+/* Returns true if Acquisition Times and Instance Numbers give the images at every position one
  * order, and Acquisition DateTimes give some of them another one. */
 static bool is_outvoted(const struct dicom_series *series)
 {

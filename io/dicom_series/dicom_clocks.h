@@ -17,21 +17,21 @@ enum dicom_midnight {
                         it differs */
 };
 
-/* Returns true where the images' times of acquisition are times of day, without a date. */
+/* Returns true if the images' times of acquisition are times of day, without a date. */
 bool ts_dicom_is_undated(const struct dicom_series *series);
 /* Puts the times of acquisition of a series right that crossed midnight and has no date, or one
  * date that at least two attributes contradict, which a warning says. The images are in order along
  * the normal. */
 enum dicom_midnight ts_dicom_pass_midnight(struct dicom_series *series);
 
-/* Brings the times of acquisition of a series to one time zone. Where some times state a zone and
+/* Brings the times of acquisition of a series to one time zone. If some times state a zone and
  * others have none, they do not compare: a warning says so, and the images have no times. */
 void ts_dicom_join_zones(struct dicom_series *series);
-/* Gives images, which are in order along the normal, their Acquisition Times where Acquisition
+/* Gives images, which are in order along the normal, their Acquisition Times if Acquisition
  * DateTimes contradict these and Instance Numbers too; a warning says so. */
 void ts_dicom_settle_clocks(struct dicom_series *series);
-/* Returns true where Acquisition DateTimes and Acquisition Times of the volumes, which are in
- * order, contradict each other and nothing says which is right. A warning says what is used. */
+/* Returns true if Acquisition DateTimes and Acquisition Times of the volumes, which are in order,
+ * contradict each other and nothing says which is right. A warning says what is used. */
 bool ts_dicom_clocks_contradict(struct dicom_series *series);
 
 #endif

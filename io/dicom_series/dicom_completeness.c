@@ -42,7 +42,7 @@ static const struct dicom_image *image_at(const struct dicom_series *series, siz
     return k < series->n_images ? series->images[k] : series->unused[k - series->n_images];
 }
 
-/* Gathers the files that are parts of a concatenation. False where memory is out. */
+/* Gathers the files that are parts of a concatenation. False if memory is out. */
 static bool gather_parts(const struct dicom_series *all, size_t first, size_t end,
                          struct relatives *relatives)
 {
@@ -65,7 +65,7 @@ static bool gather_parts(const struct dicom_series *all, size_t first, size_t en
     return relatives->parts != NULL;
 }
 
-/* Gathers the numbers of groups [first, end). False where memory is out. */
+/* Gathers the numbers of groups [first, end). False if memory is out. */
 static bool gather(const struct dicom_series *all, size_t first, size_t end,
                    struct relatives *relatives)
 {
@@ -100,13 +100,13 @@ static size_t count_equal(const double *values, size_t n, double value)
            ts_lower_bound(&value, values, n, sizeof *values, ts_compare_doubles);
 }
 
-/* Returns the step that more than half of the neighbors in n sorted numbers have, where all others
- * are several of it; else 0. */
+/* Returns the step that more than half of the neighbors in n sorted numbers have, if all others are
+ * several of it; else 0. */
 static double common_step(const double *numbers, size_t n)
 {
     double step = 0;
     size_t votes = 0, regular = 0;
-    for (size_t i = 1; i < n; i++) { /* the majority, where there is one: Boyer and Moore, 1981 */
+    for (size_t i = 1; i < n; i++) { /* the majority, if there is one: Boyer and Moore, 1981 */
         const double here = numbers[i] - numbers[i - 1];
         step = votes == 0 ? here : step;
         votes = here == step ? votes + 1 : votes - 1;
@@ -133,7 +133,7 @@ static size_t count_missing(const struct relatives *relatives, double from, doub
 }
 
 /* Numbers with a regular stride are whole; so are those whose gaps other groups of the series fill.
- * Where more numbers are missing than there are, the numbers are not those of slices. */
+ * If more numbers are missing than there are, the numbers are not those of slices. */
 static void warn_of_gaps(struct dicom_series *series, const struct relatives *relatives)
 {
     const size_t n = series->n_images;
@@ -212,8 +212,8 @@ static const struct dicom_series *find_damaged(const struct dicom_series *all, s
     return NULL;
 }
 
-/* Returns true where the user listed the files one by one. Such a user may leave out files of a
- * series on purpose, unlike one who gives a folder. */
+/* Returns true if the user listed the files one by one. Such a user may leave out files of a series
+ * on purpose, unlike one who gives a folder. */
 static bool is_listed(const struct dicom_series *series)
 {
     for (size_t i = 0; i < series->n_images; i++)
@@ -222,7 +222,7 @@ static bool is_listed(const struct dicom_series *series)
     return true;
 }
 
-/* Returns true where the file lies where the next slice of the series would, before its first or
+/* Returns true if the file lies where the next slice of the series would, before its first or
  * behind its last one. */
 static bool is_next_slice(const struct dicom_series *series, const struct dicom_image *image)
 {
@@ -238,8 +238,8 @@ static bool is_next_slice(const struct dicom_series *series, const struct dicom_
     return before || behind;
 }
 
-/* A slice of which one element was changed stands in another group: of the same UID, of none, or,
- * where it is the UID that was changed, alone in its group, in the same folder. */
+/* A slice of which one element was changed is in another group: of the same UID, of none, or, if it
+ * is the UID that was changed, alone in its group, in the same folder. */
 static bool may_hold_slices_of(const struct dicom_series *group, const struct dicom_series *series)
 {
     return !*group->series || !strcmp(group->series, series->series) ||
@@ -264,7 +264,7 @@ static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom
     }
 }
 
-/* Notes that the header claims more than there is: `text`, which is NULL where memory is out. */
+/* Notes that the header claims more than there is: `text`, which is NULL if memory is out. */
 static void note_incomplete(struct dicom_series *series, const char *text)
 {
     series->no_memory |= !text;
@@ -313,7 +313,7 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     }
 }
 
-/* Returns true where the UID is the beginning of another one, which may have been cut. */
+/* Returns true if the UID is the beginning of another one, which may have been cut. */
 static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct dicom_series *group)
 {
     const size_t length = strlen(group->series);
@@ -323,7 +323,7 @@ static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct di
     return false;
 }
 
-/* Returns true where bytes that no UID has stand in it, which belong to other elements. */
+/* Returns true if bytes that no UID has stand in it, which belong to other elements. */
 static bool is_garbled(const char *uid)
 {
     while (isprint((unsigned char)*uid))

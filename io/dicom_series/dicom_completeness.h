@@ -7,7 +7,7 @@
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Returns true where the code of a file's refusal means damage, rather than a whole file of a kind
+/* Returns true if the code of a file's refusal means damage, rather than a whole file of a kind
  * that is not read. False for NULL. */
 bool ts_dicom_is_damage(const char *code);
 /* Checks all n series, after they were arranged. It warns of gaps in the Instance Numbers, of fewer

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds order and spacing of slices. With row and column cosines r and c (made orthonormal),
- * normal n = r x c, slice i lies at t_i = dot(position_i, n); slices are ordered by t. A line is
+ * normal n = r x c, slice i is at t_i = dot(position_i, n); slices are ordered by t. A line is
  * fitted through the positions p_i of n slices by least squares, p = origin + i * step: with m = (n
  * - 1) / 2,
  *     step = sum((i - m) (p_i - p_0)) / (n (n^2 - 1) / 12),
  *     origin = p_0 + mean(p_i - p_0) - m step.
- * The spacing is the length of the step along n. Where the step leans off n, as behind a tilted
+ * The spacing is the length of the step along n. If the step leans off n, as behind a tilted
  * gantry, the volume is sheared. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations, LPS,
  * mm).
  */
@@ -55,8 +55,8 @@ double ts_dicom_angle_between(const double a[6], const double b[6])
     return degrees;
 }
 
-/* Fills in the orientation of the series, which is that of its first image, or the mean where
- * orientations jitter; a warning says so. */
+/* Fills in the orientation of the series, which is that of its first image, or the mean if
+   orientations jitter; a warning says so. */
 static void dicom_find_orientation(struct dicom_series *series, double orientation[6])
 {
     const double *first = series->images[0]->orientation;
@@ -150,8 +150,8 @@ static void take_stack(struct dicom_series *series, const struct dicom_rules *ru
 }
 
 /* Returns a hint that lists the stacks, after `first` and a semicolon unless it is empty. Returns
- * `otherwise` where the slices are no few stacks of three or more. The text is a parameter or lies
- * in the arena. */
+ * `otherwise` if the slices are no few stacks of three or more. The text is a parameter or is in
+ * the arena. */
 static const char *stacks_hint(struct dicom_series *series, const struct dicom_rules *rules,
                                const char *first, const char *otherwise)
 {
@@ -212,7 +212,7 @@ static int compare_along(const void *a, const void *b)
     return ts_dicom_compare_images(first, second);
 }
 
-/* On the line through the positions slice 0 lies at the origin, and each further one a step behind
+/* On the line through the positions slice 0 is at the origin, and each further one a step behind
  * the one before. */
 struct line {
     double origin_mm[3], step_mm[3], spacing_mm, lean_degree;
@@ -288,9 +288,9 @@ static struct misfit measure_misfit(const struct dicom_series *series, const str
     return misfit;
 }
 
-/* Lays the step along the normal, around the middle of the stack, where the whole lean, from the
- * first slice to the last, is within the tolerance of positions: such a lean is one of misplaced
- * slices, not of a gantry. */
+/* Lays the step along the normal, around the middle of the stack, if the whole lean, from the first
+ * slice to the last, is within the tolerance of positions: such a lean is one of misplaced slices,
+ * not of a gantry. */
 static void set_upright(const struct dicom_series *series, const struct dicom_rules *rules,
                         struct line *line)
 {
@@ -331,7 +331,7 @@ static bool measure_gaps(struct dicom_series *series, struct gaps *gaps)
 }
 
 /* Returns the smallest tolerance, in whole tenths of a percent, that takes slices which lie so far
- * off the line; else `otherwise`, where the chain cannot state as much. */
+ * off the line; else `otherwise`, if the chain cannot state as much. */
 static const char *tolerance_hint(struct dicom_series *series, double off_mm,
                                   const struct line *line, const char *otherwise)
 {
@@ -345,13 +345,13 @@ static const char *tolerance_hint(struct dicom_series *series, double off_mm,
 }
 
 /* Refuses slices of which gaps are off the median by more than this share of it. off_mm: how far
- * the farthest slice is off the line; INFINITY where no tolerance plays a part. */
+ * the farthest slice is off the line; INFINITY if no tolerance plays a part. */
 static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, double relative,
                           const struct line *line, double off_mm, const struct dicom_rules *rules)
 {
     struct dicom_image *const *images = series->images;
-    /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the
-     * step. */
+    /* If slices are missing, half of few gaps may be wide ones: the lower middle one is the step.
+     */
     const double common = gaps->sorted[(series->n_slices - 2) / 2];
     const double tolerance = fmax(ts_dicom_same_position(series->images[0]), relative * common);
     size_t n = series->n_slices, worst = 1, wide = 1, missing = 0;
@@ -392,7 +392,7 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
         gaps->sorted[0], gaps->sorted[n - 2], gaps->median, before, after, tilt);
 }
 
-/* Refuses slices that lie off an even grid though their gaps are alike. */
+/* Refuses slices that are off an even grid though their gaps are alike. */
 static void refuse_drift(struct dicom_series *series, double off_mm, const struct line *line,
                          const char *hint)
 {
@@ -437,8 +437,8 @@ static void check_fit(struct dicom_series *series, const struct gaps *gaps, cons
                              off, 100 * off / line->spacing_mm, line->spacing_mm);
 }
 
-/* This is the rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm,
- * 0.1 %) of the median one, accepted with a warning up to 1 %, refused beyond. */
+/* This is the rule of version 1 of chains. Spacing is even if every gap is within max(1e-3 mm, 0.1
+ * %) of the median one, accepted with a warning up to 1 %, refused beyond. */
 static void check_gaps(struct dicom_series *series, const struct gaps *gaps,
                        const struct line *line, const struct dicom_rules *rules)
 {
@@ -514,8 +514,8 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
     }
 }
 
-/* Returns true where two slices are known to have no other between them: they are frames of one
- * file, or the header states the gap as spacing. */
+/* Returns true if two slices are known to have no other between them: they are frames of one file,
+ * or the header states the gap as spacing. */
 static bool is_gap_stated(const struct dicom_series *series, double gap)
 {
     const struct dicom_image *first = series->images[0];

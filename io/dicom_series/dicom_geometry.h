@@ -11,8 +11,8 @@
 /* This finds the images that have one orientation: direction cosines are rounded, and some scanners
  * or tools let them jitter from slice to slice. */
 
-/* Orientations are one where no direction cosine differs by more than the first number; images
- * whose orientations jitter, where none differs by more than the second. */
+/* Orientations are one if no direction cosine differs by more than the first number; images whose
+   orientations jitter, if none differs by more than the second. */
 #define DICOM_SAME_ORIENTATION 1e-4
 #define DICOM_JITTER 2e-3
 
@@ -26,8 +26,8 @@ enum dicom_tilt { TILT_KEEP, TILT_REFUSE };
 enum dicom_duplicates { DUPLICATES_REFUSE, DUPLICATES_FIRST };
 enum dicom_mr_scale { MR_SCALE_DISPLAY, MR_SCALE_PRECISE };
 
-/* This is the default of spacing_tolerance, and below it the largest one, in percent. Where a slice
- * is missing, others lie 11 % or more off the line, so that no tolerance hides it. */
+/* This is the default of spacing_tolerance, and below it the largest one, in percent. If a slice is
+ * missing, others lie 11 % or more off the line, so that no tolerance hides it. */
 #define DICOM_SPACING_TOLERANCE 1.0
 #define DICOM_MOST_TOLERANCE 10.0
 
@@ -49,10 +49,10 @@ extern const struct dicom_rules ts_dicom_default_rules;
  * series->image. `mixed`: the series was split by orientation. Every file must have passed the
  * scan. */
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules);
-/* Fills dtype, quantity and unit of series->image (dicom_quantity.c). Where the rules want precise
+/* Fills dtype, quantity and unit of series->image (dicom_quantity.c). If the rules want precise
  * values, slope and intercept of the images become those of the scanner's private scale. */
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules);
-/* Returns true where all images state the scale of precise values. */
+/* Returns true if all images state the scale of precise values. */
 bool ts_dicom_has_scale(const struct dicom_series *series);
 
 #endif

@@ -53,8 +53,8 @@ static bool is_among(const char *const *list, const char *text)
     return *list != NULL;
 }
 
-/* Returns true where each image has a place of its own in the patient, as slices have that a
- * program wrote as captures: several pictures of one place are no slices. */
+/* Returns true if each image has a place of its own in the patient, as slices have that a program
+   wrote as captures: several pictures of one place are no slices. */
 static bool has_places(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
@@ -94,7 +94,7 @@ static bool check_captures(struct dicom_series *series)
     return slices;
 }
 
-/* Returns true where the images may have any modality, or none. */
+/* Returns true if the images may have any modality, or none. */
 static bool check_kind(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
@@ -190,7 +190,7 @@ static void check_files(struct dicom_series *series, bool any_modality)
     }
 }
 
-/* Warns where echo times that differ were taken as one. */
+/* Warns if echo times that differ were taken as one. */
 static void warn_of_echoes(struct dicom_series *series)
 {
     const double echo = series->images[0]->echo_ms;
@@ -229,8 +229,8 @@ static void drop_damaged(struct dicom_series *series)
                          series->n_dropped == 1 ? " was" : "s were", reason);
 }
 
-/* Refuses a series of which an image cannot be used, and warns of what is odd. Where the chain
- * allows to `skip` damaged files, and others are left, these are left out with a warning. */
+/* Refuses a series of which an image cannot be used, and warns of what is odd. If the chain allows
+   to `skip` damaged files, and others are left, these are left out with a warning. */
 static void dicom_check_images(struct dicom_series *series, bool skip)
 {
     if (skip)
@@ -394,8 +394,8 @@ static int compare_groups(const void *a, const void *b)
     return (first->position > second->position) - (first->position < second->position);
 }
 
-/* Collects the images that jitter around the first. Returns how many there are; 0 where all have
- * its orientation, or one has no place. */
+/* Collects the images that jitter around the first. Returns how many there are; 0 if all have its
+   orientation, or one has no place. */
 static size_t collect(struct dicom_image *const *images, size_t n, struct item *items)
 {
     const struct dicom_image *groups[MOST_GROUPS];
@@ -439,8 +439,8 @@ static size_t number_positions(struct item *items, size_t n)
     return positions >= LEAST_POSITIONS ? positions : 0;
 }
 
-/* Returns true where each orientation has images at all positions. The items get sorted by
- * orientation. */
+/* Returns true if each orientation has images at all positions. The items get sorted by
+   orientation. */
 static bool are_whole(struct item *items, size_t n, size_t positions)
 {
     size_t found = 0;
@@ -454,10 +454,10 @@ static bool are_whole(struct item *items, size_t n, size_t positions)
     return found == positions;
 }
 
-/* Returns true where the images whose orientation jitters around that of the first are one volume,
- * or several: they lie at even steps, equally many at each position, and no orientation has all
- * positions for itself. Returns false where they have one orientation, too. *no_memory is set where
- * memory is out. */
+/* Returns true if the images whose orientation jitters around that of the first are one volume, or
+   several: they are at even steps, equally many at each position, and no orientation has all
+   positions for itself. Returns false if they have one orientation, too. *no_memory is set if
+   memory is out. */
 static bool dicom_is_jitter(struct dicom_image *const *images, size_t n, bool *no_memory)
 {
     struct item *items = malloc(n * sizeof *items);
@@ -545,7 +545,7 @@ static void judge_lack(struct dicom_series *series, unsigned split)
             "%s", series->lacking);
 }
 
-/* Makes a series of each volume where the chain wants that. */
+/* Makes a series of each volume if the chain wants that. */
 static bool split_volumes(struct grouping *grouping, unsigned split)
 {
     struct grouping parts = {.arena = grouping->arena};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images are one series where all attributes agree that say to which series they belong. Two kinds
- * of writers are told from that rule. One leaves an attribute out of some files: these have that of
+ * Images are one series if all attributes agree that say to which series they belong. Two kinds of
+ * writers are told from that rule. One leaves an attribute out of some files: these have that of
  * the others of their Series Instance UID, if all others agree in it. The other gives each slice a
- * value of its own. Such an attribute counts for nothing where all else agrees: images are divided
- * by the attributes that several slices share, until each attribute has either one value or another
+ * value of its own. Such an attribute counts for nothing if all else agrees: images are divided by
+ * the attributes that several slices share, until each attribute has either one value or another
  * one at each position. How much has to speak for one volume then depends on the attribute
- * (may_join); and different patients, studies or series are only taken for one where the positions
- * are those of one volume. Where an attribute divides what would be one volume, the images note it,
- * so that a hint can say so.
+ * (may_join); and different patients, studies or series are only taken for one if the positions are
+ * those of one volume. If an attribute divides what would be one volume, the images note it, so
+ * that a hint can say so.
  */
 #include "io/dicom_series/dicom_join.h"
 
@@ -38,7 +38,7 @@ const char *const ts_dicom_join_words[DICOM_SERIES_KEYS] = {
 static const struct {
     const char *name;
     bool fills;   /* files that lack it have that of the others of their series UID */
-    bool divides; /* a warning says so where it divides the images of a series UID */
+    bool divides; /* a warning says so if it divides the images of a series UID */
 } attributes[DICOM_SERIES_KEYS] = {
     [KEY_STUDY] = {"Study Instance UID", true, false},
     [KEY_SERIES] = {"Series Instance UID", false, false},
@@ -58,8 +58,8 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Returns the instance of an image whose file is a volume by itself, as a dose is; "" where files
- * go together. */
+/* Returns the instance of an image whose file is a volume by itself, as a dose is; "" if files go
+ * together. */
 static const char *instance_of(const struct dicom_image *image)
 {
     const bool alone =
@@ -95,7 +95,7 @@ static const char *maker_of(const struct dicom_image *image)
 }
 
 /* Returns what the header states of an attribute, so that texts of numbers have the order of these;
- * "" where it states nothing. A patient without ID has a name. The slices of CT are named as people
+ * "" if it states nothing. A patient without ID has a name. The slices of CT are named as people
  * like, those of MR by their protocol; and of a series without a UID every name counts. */
 static const char *text_of(const struct dicom_image *image, enum dicom_series_key attribute,
                            char buffer[TEXT_BYTES])
@@ -208,8 +208,8 @@ static size_t end_of_run(const struct item *items, size_t n, size_t first)
     return end;
 }
 
-/* Gives images of one series UID that lack an attribute the value of the others, where these have
- * one. */
+/* Gives images of one series UID that lack an attribute the value of the others, if these have one.
+ */
 static void fill_absent(struct item *items, size_t n, enum dicom_series_key attribute)
 {
     sort_by(attribute, items, n);
@@ -229,7 +229,7 @@ static bool same_plane(const struct dicom_image *a, const struct dicom_image *b)
     return same;
 }
 
-/* Numbers the positions of the items. Returns how many there are; 0 where the images do not lie in
+/* Numbers the positions of the items. Returns how many there are; 0 if the images do not be in
  * parallel planes. */
 static size_t number_places(struct item *items, size_t n)
 {
@@ -252,9 +252,9 @@ static size_t number_places(struct item *items, size_t n)
     return items[n - 1].place + 1;
 }
 
-/* Returns true where equally many images are at each of several positions, which lie near the
- * places of even steps from the first to the last: as far off as a chain may tolerate. The items
- * are in the order of their positions. */
+/* Returns true if equally many images are at each of several positions, which are near the places
+ * of even steps from the first to the last: as far off as a chain may tolerate. The items are in
+ * the order of their positions. */
 static bool is_regular(const struct item *items, size_t n, size_t places)
 {
     const size_t each = places > 0 ? n / places : 0;
@@ -315,8 +315,7 @@ static bool is_shared(const struct item *items, const struct spread *spreads,
     return spreads[attribute].how == ONE && *items[0].image->keys[attribute];
 }
 
-/* Returns true where images are one volume though attributes have another value at each
- * position. */
+/* Returns true if images are one volume though attributes have another value at each position. */
 static bool may_join(const struct item *items, const struct spread *spreads, bool regular,
                      bool repeated)
 {
@@ -358,7 +357,7 @@ static void mend_parts(struct item *items, size_t n, enum dicom_series_key attri
     }
 }
 
-/* Joins images that agree in what they show, where attributes tear them. Of attributes that divide
+/* Joins images that agree in what they show, if attributes tear them. Of attributes that divide
  * them otherwise, the one of the fewest values comes first: one that tears has many. */
 static void mend(struct item *items, size_t n)
 {

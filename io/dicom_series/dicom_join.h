@@ -17,8 +17,7 @@ extern const char *const ts_dicom_join_words[DICOM_SERIES_KEYS];
 int ts_dicom_compare_content(const struct dicom_image *a, const struct dicom_image *b);
 /* Sets `keys` of the n images: the values by which series are told apart, "" for the attributes
  * that `join` names (1 << enum dicom_series_key), and one value for all slices of a volume that an
- * attribute would tear. Sets `torn`. The images are rearranged. Returns false where memory is
- * out. */
+ * attribute would tear. Sets `torn`. The images are rearranged. Returns false if memory is out. */
 bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct arena *arena);
 /* Writes the words with which `join` makes one volume of the series and others of its UID: "study,
  * series", or "". */

@@ -10,8 +10,8 @@
 
 #include "io/dicom_header/dicom_parse.h"
 
-/* A compression ratio lies in this range; a date that was typed into its element is a larger
- * number. */
+/* A compression ratio is in this range; a date that was typed into its element is a larger number.
+ */
 static const double LEAST_RATIO = 1, LARGEST_RATIO = 1e4;
 
 const char *ts_dicom_lossy_method(const char *text)

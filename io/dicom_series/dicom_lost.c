@@ -259,8 +259,8 @@ static bool is_hidden(const char *path)
     return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
 }
 
-/* Returns true where a name has the shape of an image's, also behind further extensions such as
- * those of copies not yet whole. */
+/* Returns true if a name has the shape of an image's, also behind further extensions such as those
+ * of copies not yet whole. */
 static bool has_shape_of_image(const struct shapes *shapes, int folder,
                                const struct dicom_other *other)
 {
@@ -314,8 +314,8 @@ static int compare_path(const void *path, const void *file)
     return strcmp(path, ((const struct dicom_file *)file)->path);
 }
 
-/* Returns true where an image stands beside the file whose name is the same up to an extension:
- * IM1.dcm beside IM1.roi. The images are sorted by path. */
+/* Returns true if an image is beside the file whose name is the same up to an extension: IM1.dcm
+ * beside IM1.roi. The images are sorted by path. */
 static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_other *other)
 {
     const size_t length = (size_t)(ts_base_name(other->path) - other->path);
@@ -337,7 +337,7 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
     return false;
 }
 
-/* Returns true where its last extension is one of the images'. */
+/* Returns true if its last extension is one of the images'. */
 static bool has_extension_of_image(const struct shapes *shapes, int folder,
                                    const struct dicom_other *other)
 {
@@ -421,7 +421,7 @@ static void count(struct dicom_series *series, const struct dicom_other *suspect
     series->n_suspects++;
 }
 
-/* A single slice does not make a folder its series' own: an overview may stand beside slices of any
+/* A single slice does not make a folder its series' own: an overview may be beside slices of any
  * series. */
 static bool is_at_home(const struct name_entry *entry)
 {
@@ -452,7 +452,7 @@ static void assign(const struct name_index *index, struct dicom_series *series, 
         count(&series[at->series], suspect);
 }
 
-/* Lists the suspect files, and the damaged ones whose UID may be wrong, in `out` where that is not
+/* Lists the suspect files, and the damaged ones whose UID may be wrong, in `out` if that is not
  * NULL. Returns how many there are. */
 static size_t list_candidates(const struct dicom_folder *folder, const struct dicom_series *series,
                               size_t n_series, struct dicom_other *out)

@@ -51,12 +51,12 @@ const char *ts_dicom_other_key(enum dicom_other_kind kind);
 void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t size);
 /* Writes "cannot read s/IM5, a link to /annex/IM5: No such file or directory". */
 void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t size);
-/* Reports an error for each name that cannot be read, up to a few, as TS_BAD_INPUT. TS_OK where
- * there is none. */
+/* Reports an error for each name that cannot be read, up to a few, as TS_BAD_INPUT. TS_OK if there
+ * is none. */
 enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, struct ts_diag *diag);
 /* Writes the text of ts_dicom_passed_over with the first names behind it. */
 void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t size);
-/* Writes "2 names were left out: ..." where files have several names, or "". */
+/* Writes "2 names were left out: ..." if files have several names, or "". */
 void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size);
 /* Warns with both of these texts, and of listed paths that brought no image. */
 void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *diag);

@@ -2,9 +2,9 @@
  *
  * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in
  * double. The element type is the smallest integer that holds every possible value of every slice
- * (from Bits Stored, sign, slope and intercept, never from the first slice alone), f32 where a
- * slope or intercept is not whole. Unit and quantity come from modality, Rescale Type and Units; a
- * text that is no known unit is "unrecognized", because it reaches results. Source: DICOM PS3.3
+ * (from Bits Stored, sign, slope and intercept, never from the first slice alone), f32 if a slope
+ * or intercept is not whole. Unit and quantity come from modality, Rescale Type and Units; a text
+ * that is no known unit is "unrecognized", because it reaches results. Source: DICOM PS3.3
  * C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units), C.8.8.3 (dose).
  */
 #include <float.h>
@@ -202,7 +202,7 @@ static void warn_of_scales(struct dicom_series *series)
                              "with each other, those of mr_scale: precise do");
 }
 
-/* Warns of Pixel Padding Value where no pixel can have it, because it is negative or has more bits
+/* Warns of Pixel Padding Value if no pixel can have it, because it is negative or has more bits
  * than they: whatever was meant by it counts as measured. */
 static void warn_of_padding(struct dicom_series *series)
 {

@@ -40,15 +40,15 @@ static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
     return deflated ? file->file_bytes - file->deflate_offset : ts_dicom_frame_bytes(file);
 }
 
-/* Returns true where the same bytes are the same values. */
+/* Returns true if the same bytes are the same values. */
 static bool same_cells(const struct dicom_file *a, const struct dicom_file *b)
 {
     return a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored &&
            a->high_bit == b->high_bit && a->pixel_representation == b->pixel_representation;
 }
 
-/* Returns true where the frames of both images hold the same bytes, read anew, of cells of one
- * kind. Where one cannot be read *error is the errno. */
+/* Returns true if the frames of both images hold the same bytes, read anew, of cells of one kind.
+ * If one cannot be read *error is the errno. */
 static bool same_bytes(const struct dicom_image *a, const struct dicom_image *b, int *error)
 {
     const struct dicom_image *images[] = {a, b};
@@ -81,8 +81,8 @@ static bool same_bytes(const struct dicom_image *a, const struct dicom_image *b,
     return same && *error == 0;
 }
 
-/* Returns true where images of which that is not so may hold the same values: in two encodings, in
- * a compressed one, or with other Bits Stored. */
+/* Returns true if images of which that is not so may hold the same values: in two encodings, in a
+ * compressed one, or with other Bits Stored. */
 static bool may_be_same(const struct dicom_image *a, const struct dicom_image *b)
 {
     const struct dicom_file *first = a->file, *second = b->file;
@@ -114,9 +114,9 @@ static size_t compare_pairs(struct dicom_source *source, size_t n, void *values)
     return k;
 }
 
-/* Decodes n pairs of images, which stand side by side and have the same rows and columns, in worker
+/* Decodes n pairs of images, which are side by side and have the same rows and columns, in worker
  * processes as a run does. Returns the first pair whose stored values differ or cannot be decoded;
- * n where there is none. */
+ * n if there is none. */
 static size_t find_different(struct dicom_image *const *pairs, size_t n)
 {
     struct source_slice *slices = calloc(2 * n, sizeof *slices);
@@ -156,7 +156,7 @@ static const double SAME_NUMBER =
 static const double MOST_STEP = 1.5; /* of the least one, from position to position */
 enum {
     SAME_PLACE = 10
-}; /* volumes may lie so many times the tolerance of positions off each other */
+}; /* volumes may be so many times the tolerance of positions off each other */
 
 static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
 {
@@ -169,7 +169,7 @@ static bool same_value(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Returns true where the padding of two images masks the same values. */
+/* Returns true if the padding of two images masks the same values. */
 static bool same_padding(const struct dicom_image *a, const struct dicom_image *b)
 {
     return a->have_padding == b->have_padding && a->have_padding_limit == b->have_padding_limit &&
@@ -195,8 +195,8 @@ struct pairs {
     size_t n;
 };
 
-/* Compares an image with the one before it, of the same instance. Returns false where they differ,
- * or cannot be compared; the series is then refused, but for different ones that the chain wants to
+/* Compares an image with the one before it, of the same instance. Returns false if they differ, or
+ * cannot be compared; the series is then refused, but for different ones that the chain wants to
  * `keep`. */
 static bool is_copy(struct dicom_series *series, struct dicom_image *image,
                     struct dicom_image *before, bool keep, struct pairs *pairs)
@@ -366,7 +366,7 @@ static int compare_acquisitions(const void *a, const void *b)
                            : (first->place > second->place) - (first->place < second->place);
 }
 
-/* Numbers the acquisitions. Returns false where an image states none. */
+/* Numbers the acquisitions. Returns false if an image states none. */
 static bool number_acquisitions(struct made *made, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -380,7 +380,7 @@ static bool number_acquisitions(struct made *made, size_t n)
     return true;
 }
 
-/* Returns true where a pass has images that are left out, at least so many, at positions of which
+/* Returns true if a pass has images that are left out, at least so many, at positions of which
  * another pass gives the first image, and others that are kept: a volume of these is sewn together.
  * pass_at: room for n numbers. */
 static bool is_sewn(const struct made *made, size_t n, size_t least, size_t *pass_at)
@@ -414,7 +414,7 @@ static struct made *list_made(struct dicom_series *series, const bool *left)
     return made;
 }
 
-/* Returns true where each acquisition has several images, one at each position, so that `split:
+/* Returns true if each acquisition has several images, one at each position, so that `split:
  * acquisition` helps. */
 static bool acquisitions_divide(struct dicom_series *series)
 {
@@ -431,8 +431,8 @@ static bool acquisitions_divide(struct dicom_series *series)
     return true;
 }
 
-/* Returns true where the first images of all positions are no volume of one pass. Two passes may
- * share one position; two acquisitions are never one volume. */
+/* Returns true if the first images of all positions are no volume of one pass. Two passes may share
+ * one position; two acquisitions are never one volume. */
 static bool sews(struct dicom_series *series, const bool *left)
 {
     const size_t n = series->n_images;
@@ -446,7 +446,7 @@ static bool sews(struct dicom_series *series, const bool *left)
            (number_acquisitions(made, n) && is_sewn(made, n, 1, pass_at));
 }
 
-/* Returns true where the Instance Numbers rise or fall from position to position. */
+/* Returns true if the Instance Numbers rise or fall from position to position. */
 static bool are_numbered_in_order(const struct dicom_series *series)
 {
     size_t rising = 0, falling = 0;
@@ -459,7 +459,7 @@ static bool are_numbered_in_order(const struct dicom_series *series)
     return rising + 1 == series->n_images || falling + 1 == series->n_images;
 }
 
-/* Warns where the first images of all positions are of several volumes, as frames in a random order
+/* Warns if the first images of all positions are of several volumes, as frames in a random order
  * may be. */
 static void warn_of_first(struct dicom_series *series)
 {

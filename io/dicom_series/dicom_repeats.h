@@ -7,9 +7,9 @@
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Drops identical copies of one instance, which stand side by side in the group's order, and
- * refuses the series where copies differ or cannot be read. `keep`: those whose bytes differ are
- * images of their own, whatever their UID. */
+/* Drops identical copies of one instance, which are side by side in the group's order, and refuses
+ * the series if copies differ or cannot be read. `keep`: those whose bytes differ are images of
+ * their own, whatever their UID. */
 void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep);
 /* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are
  * left out. The images are in order along the normal. */
@@ -17,9 +17,9 @@ void ts_dicom_keep_first(struct dicom_series *series);
 /* Refuses a series with several images at one position, and says in what they differ. The images
  * are in order along the normal. */
 void ts_dicom_refuse_repeats(struct dicom_series *series);
-/* Refuses volumes that do not lie at one place. */
+/* Refuses volumes that do not be at one place. */
 void ts_dicom_refuse_shifted(struct dicom_series *series);
-/* Refuses images at one position whose Slice Locations say that they lie apart. */
+/* Refuses images at one position whose Slice Locations say that they are apart. */
 void ts_dicom_refuse_contradicted(struct dicom_series *series);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This keeps what is found about a series until it is printed or turned into an error: why it is no
- * volume, and warnings. Texts lie in the arena of the series. Warnings are limited, because a
+ * volume, and warnings. Texts are in the arena of the series. Warnings are limited, because a
  * damaged folder could have one for each of a hundred thousand files; those beyond the limit are
  * counted in a last one.
  */

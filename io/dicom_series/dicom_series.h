@@ -29,12 +29,10 @@ struct dicom_series {
                                    TS_AXIS_B (s/mm2) */
     const char
         *order; /* the attribute by which several volumes are told apart and in order; else NULL */
-    const double
-        *gradients;         /* of TS_AXIS_B: as in struct source; NULL where no header states any */
-    bool gradients_unknown; /* the headers state them in axes that are not known */
-    const size_t *volume_numbers; /* of the volumes among all, where some are not whole or are other
-                                     series; NULL: 0, 1,
-                                     ... */
+    const double *gradients; /* of TS_AXIS_B: as in struct source; NULL if no header states any */
+    bool gradients_unknown;  /* the headers state them in axes that are not known */
+    /* of the volumes among all, if some are not whole or are other series; NULL: 0, 1, ... */
+    const size_t *volume_numbers;
     const char *lacking; /* what the last volumes lack, which are among the unused; NULL: nothing */
     char settings[DICOM_LABEL_MAX]; /* those that made it a series of its own (dicom_settings.h) */
     bool apart; /* the settings divide slices at positions of their own, unless the chain joins them
@@ -43,9 +41,10 @@ struct dicom_series {
                                     else "" */
     bool radiograph;             /* one image of a kind that has no place in the patient */
     bool unplaced;               /* so, or frames of one file that nothing places */
-    bool overview; /* a localizer, a radiograph or images that times alone make volumes of at one
-                      position: it is chosen where the chain names it or nothing else is fit */
-    bool left_out; /* the chain wants another one (dicom_take.h) */
+    /* a localizer, a radiograph or images that times alone make volumes of at one position: it is
+       chosen if the chain names it or nothing else is fit */
+    bool overview;
+    bool left_out;                             /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image; /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;       /* e.g. that Spacing Between Slices disagrees with the positions */
@@ -73,13 +72,13 @@ double ts_dicom_image_number(const struct dicom_image *image, size_t place);
 /* Compares two images by instance, frame and path, for an order that does not depend on how they
  * were found. */
 int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b);
-/* Returns the name of the image's file, with the number of its frame or tile, from 1, where the
- * file has several. */
+/* Returns the name of the image's file, with the number of its frame or tile, from 1, if the file
+ * has several. */
 const char *ts_dicom_image_name(struct dicom_series *series, const struct dicom_image *image);
-/* Counts the files that hold the images of n series, unused ones too. Returns 0 where memory is
- * out. */
+/* Counts the files that hold the images of n series, unused ones too. Returns 0 if memory is out.
+ */
 size_t ts_dicom_count_files(const struct dicom_series *series, size_t n);
-/* Returns true where two groups of images have the same study and series UID. */
+/* Returns true if two groups of images have the same study and series UID. */
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b);
 /* Records why the series is no volume; the first reason stands. `hint` is a literal, arena text, or
  * NULL. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A setting counts where it divides the images into equal sets of positions. One that changes from
+ * A setting counts if it divides the images into equal sets of positions. One that changes from
  * slice to slice does not, such as the repetition time of a scan that waits for the heart, or the
  * exposure of a tube that follows the body. The tube voltage and the kernel are chosen for a whole
  * acquisition, so that they count wherever they differ in more than an odd slice; others count at
- * positions of their own only where they alternate, which no scan does by itself. Acquisition
- * Number counts where acquisitions are passes that overlap: each has a position of its own and one
- * that is another's too, or they lie within each other without an even step. Corrections of the
- * values count at repeated positions only: slices that differ in them are not comparable.
+ * positions of their own only if they alternate, which no scan does by itself. Acquisition Number
+ * counts if acquisitions are passes that overlap: each has a position of its own and one that is
+ * another's too, or they lie within each other without an even step. Corrections of the values
+ * count at repeated positions only: slices that differ in them are not comparable.
  */
 #include "io/dicom_series/dicom_settings.h"
 
@@ -63,7 +63,7 @@ static const double CLEAR_SHARE =
 static const double SAME_THICKNESS =
     0.05; /* of the first, by which thicknesses that were rounded differ at most */
 static const double EVEN_SHARE =
-    0.2; /* of a step, by which slices of one volume may lie off their places */
+    0.2; /* of a step, by which slices of one volume may be off their places */
 
 static int compare_numbers(double a, double b)
 {
@@ -180,7 +180,7 @@ static int compare_settings(const void *a, const void *b)
 }
 
 /* Numbers the positions of the images, and sorts the items by them. *placed: they are known.
- * Returns how many images each position has; 0 where positions are unknown, or do not have equally
+ * Returns how many images each position has; 0 if positions are unknown, or do not have equally
  * many. */
 static size_t number_positions(struct item *items, size_t n, bool *placed)
 {
@@ -210,9 +210,9 @@ static size_t number_positions(struct item *items, size_t n, bool *placed)
     return equal ? each : 0;
 }
 
-/* Returns true where the setting may divide images at one position. Images that all lie there are
- * no volumes; and those with and without diffusion weighting are volumes of one series, though some
- * of them are DERIVED. */
+/* Returns true if the setting may divide images at one position. Images that all lie there are no
+ * volumes; and those with and without diffusion weighting are volumes of one series, though some of
+ * them are DERIVED. */
 static bool may_divide(int setting, const struct item *items, size_t n)
 {
     bool weighted = items[n - 1].position == 0;
@@ -222,8 +222,8 @@ static bool may_divide(int setting, const struct item *items, size_t n)
            !(weighted && settings[setting].rule == EQUAL);
 }
 
-/* Returns true where the setting has several values at each position, those of the first one, each
- * as often. */
+/* Returns true if the setting has several values at each position, those of the first one, each as
+ * often. */
 static bool divides(int setting, struct item *items, size_t n, size_t each)
 {
     bool several = false;
@@ -246,7 +246,7 @@ static bool is_stated(int setting, const struct dicom_image *image)
     return is_number(field) ? !isnan(number_of(image, field)) : *text_of(image, field) != '\0';
 }
 
-/* Returns true where all images state the setting, and not all the same. */
+/* Returns true if all images state the setting, and not all the same. */
 static bool differs(int setting, const struct item *items, size_t n)
 {
     bool differ = false;
@@ -258,7 +258,7 @@ static bool differs(int setting, const struct item *items, size_t n)
     return differ;
 }
 
-/* Returns true where the numbers of the first items differ clearly; texts that differ always do. */
+/* Returns true if the numbers of the first items differ clearly; texts that differ always do. */
 static bool is_clear(int setting, const struct item *items, size_t n)
 {
     double low = INFINITY, high = 0;
@@ -270,8 +270,8 @@ static bool is_clear(int setting, const struct item *items, size_t n)
     return !is_number(settings[setting].field) || high - low > CLEAR_SHARE * high;
 }
 
-/* Returns true where the setting repeats its values in one order along the positions of items, one
- * at each. */
+/* Returns true if the setting repeats its values in one order along the positions of items, one at
+ * each. */
 static bool alternates(int setting, const struct item *items, size_t n)
 {
     for (size_t period = 2; period <= LONGEST_PERIOD && LEAST_PERIODS * period <= n; period++) {
@@ -285,8 +285,8 @@ static bool alternates(int setting, const struct item *items, size_t n)
     return false;
 }
 
-/* Sorts the items by the setting. Returns true where each value has several of them: an odd slice
- * is no acquisition. */
+/* Sorts the items by the setting. Returns true if each value has several of them: an odd slice is
+ * no acquisition. */
 static bool sort_by_setting(int setting, struct item *items, size_t n)
 {
     size_t first = 0;
@@ -303,7 +303,7 @@ static bool sort_by_setting(int setting, struct item *items, size_t n)
 }
 
 /* Finds a setting that divides images at positions of their own, and sorts the items by it. They
- * are in the order of their positions where `each` is 1. Returns -1 where there is none. */
+ * are in the order of their positions if `each` is 1. Returns -1 if there is none. */
 static int find_apart(struct item *items, size_t n, size_t each)
 {
     for (int i = 0; i < SETTINGS; i++)
@@ -316,8 +316,8 @@ static int find_apart(struct item *items, size_t n, size_t each)
     return -1;
 }
 
-/* Returns true where the images of one acquisition, which are in the order of their positions, are
- * at least two, one at each position. */
+/* Returns true if the images of one acquisition, which are in the order of their positions, are at
+ * least two, one at each position. */
 static bool is_pass(const struct item *items, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -326,9 +326,9 @@ static bool is_pass(const struct item *items, size_t n)
     return n >= 2;
 }
 
-/* Returns true where the positions may be those of one volume: they lie near the places of even
- * steps from the first to the last, as far off as a chain may tolerate and more. The items are in
- * their order, one at each. */
+/* Returns true if the positions may be those of one volume: they are near the places of even steps
+ * from the first to the last, as far off as a chain may tolerate and more. The items are in their
+ * order, one at each. */
 static bool may_be_even(const struct item *items, size_t n)
 {
     const double first = items[0].image->along_mm;
@@ -339,15 +339,15 @@ static bool may_be_even(const struct item *items, size_t n)
     return true;
 }
 
-/* Returns true where one of two passes, of which the first begins first, has positions between
- * those of the other or shares some, and each has one of its own. */
+/* Returns true if one of two passes, of which the first begins first, has positions between those
+ * of the other or shares some, and each has one of its own. */
 static bool overlap(const struct item *a, size_t n, const struct item *b, size_t n_b)
 {
     return b[0].image->along_mm <= a[n - 1].image->along_mm + ts_dicom_same_position(a->image) &&
            b[0].position != a[0].position && b[n_b - 1].position > a[n - 1].position;
 }
 
-/* Returns true where the acquisitions are passes that overlap. The items are those of
+/* Returns true if the acquisitions are passes that overlap. The items are those of
  * number_positions, and get sorted by acquisition and position. */
 static bool are_passes(int setting, struct item *items, size_t n, size_t each)
 {
@@ -434,7 +434,7 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
     return NULL;
 }
 
-/* Warns where images were computed from others that may be beside them: neither positions nor times
+/* Warns if images were computed from others that may be beside them: neither positions nor times
  * tell a volume of such images from one that was measured. */
 static void warn_of_derived(struct dicom_series *series)
 {
@@ -471,7 +471,7 @@ static void warn_of_polarity(struct dicom_series *series)
                              unknown);
 }
 
-/* Returns true where two dates are more than a day apart: a scan may go on past midnight. */
+/* Returns true if two dates are more than a day apart: a scan may go on past midnight. */
 static bool are_days_apart(const char *a, const char *b)
 {
     const double day_s = 86400;

@@ -10,10 +10,10 @@
 
 /* Finds a setting that has several values at one position and, as often, the same values at every
  * other one; else, unless `joined`, one that divides images at positions of their own (*apart): KVP
- * and kernel wherever they differ, others where they alternate, or acquisitions that are passes
- * which overlap (all acquisitions, where `acquisitions` says so). *setting is its number, and the n
- * images, of one orientation, are sorted by its value. It is -1 where there is none. Returns false
- * where memory is out. */
+ * and kernel wherever they differ, others if they alternate, or acquisitions that are passes which
+ * overlap (all acquisitions, if `acquisitions` says so). *setting is its number, and the n images,
+ * of one orientation, are sorted by its value. It is -1 if there is none. Returns false if memory
+ * is out. */
 bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, bool acquisitions,
                            int *setting, bool *apart);
 /* Returns true for the setting that is Acquisition Number. */
@@ -25,13 +25,13 @@ int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const str
 void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out,
                            size_t size);
 /* Returns the name of the first element, but Instance Number and times, in which n images at one
- * position differ; NULL where there is none. Acquisition Number is one of these elements where
+ * position differ; NULL if there is none. Acquisition Number is one of these elements if
  * `acquisitions` says so. */
 const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n,
                                      bool acquisitions);
-/* Warns where slices of one series differ in Convolution Kernel or tube voltage, and so come from
- * two acquisitions or reconstructions: those that the chain joins, and those of which some do not
- * state it. */
+/* Warns if slices of one series differ in Convolution Kernel or tube voltage, and so come from two
+ * acquisitions or reconstructions: those that the chain joins, and those of which some do not state
+ * it. */
 void ts_dicom_warn_of_settings(struct dicom_series *series);
 
 #endif

@@ -79,7 +79,7 @@ static size_t count_volumes(const struct dicom_series *series, const struct dico
     return count;
 }
 
-/* Returns true where the text is about the volumes of the series, rather than about all of it. */
+/* Returns true if the text is about the volumes of the series, rather than about all of it. */
 static bool is_about_volumes(const struct dicom_series *series, const struct dicom_take *take)
 {
     return series->n_volumes > 1 &&
@@ -87,7 +87,7 @@ static bool is_about_volumes(const struct dicom_series *series, const struct dic
             (take->what == TAKE_VALUE && take->axis == series->volume_axis.kind));
 }
 
-/* Returns true where the text is one of the settings, which commas divide. */
+/* Returns true if the text is one of the settings, which commas divide. */
 static bool has_setting(const char *settings, const char *text)
 {
     for (size_t length; *settings; settings += length + strspn(settings + length, ", ")) {
@@ -145,7 +145,7 @@ struct wording {
     char texts[DICOM_MAX_TAKES][DICOM_LABEL_MAX];
 };
 
-/* Adds a text to a choice, where the chain could say it: it is not empty, and there is room for one
+/* Adds a text to a choice, if the chain could say it: it is not empty, and there is room for one
  * more beside it. */
 static void add_text(struct wording *wording, const char *text, int length)
 {
@@ -192,7 +192,7 @@ static void describe(const struct dicom_series *series, struct wording *wording)
         add_number(wording, (double)dicom_volume_number(series, 0), "");
 }
 
-/* Returns true where some volumes lack slices, so that a chain may take one of the others, but not
+/* Returns true if some volumes lack slices, so that a chain may take one of the others, but not
  * all. */
 static bool is_incomplete(const struct dicom_series *series)
 {
@@ -204,7 +204,7 @@ static bool may_be_read(const struct dicom_series *series)
     return !series->refusal || is_incomplete(series);
 }
 
-/* Returns true where a refused series may hold slices of series[s], so that nothing but its number
+/* Returns true if a refused series may hold slices of series[s], so that nothing but its number
  * chooses it. */
 static bool is_in_doubt(const struct dicom_series *series, size_t n, size_t s)
 {
@@ -217,8 +217,8 @@ static bool is_in_doubt(const struct dicom_series *series, size_t n, size_t s)
     return false;
 }
 
-/* Returns true where a chain with these texts gets series[s] and no other: only those count that
- * may be read, and overviews only where nothing else is left. */
+/* Returns true if a chain with these texts gets series[s] and no other: only those count that may
+ * be read, and overviews only if nothing else is left. */
 static bool singles_out(const struct dicom_series *series, size_t n, size_t s,
                         const struct dicom_takes *takes)
 {
@@ -234,7 +234,7 @@ static bool singles_out(const struct dicom_series *series, size_t n, size_t s,
     return true;
 }
 
-/* Drops the texts without which the choice still singles series[s] out. Returns false where all of
+/* Drops the texts without which the choice still singles series[s] out. Returns false if all of
  * them do not. */
 static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct dicom_takes *takes)
 {
@@ -272,8 +272,8 @@ static void add_item(struct listing *list, const char *item)
                          list->full || list->used == 0 ? "" : ", ", list->full ? more : item);
 }
 
-/* Writes texts as a chain takes them, those with spaces between quotes, and `last` behind them
- * where it is not empty. */
+/* Writes texts as a chain takes them, those with spaces between quotes, and `last` behind them if
+ * it is not empty. */
 static void write_choice(const struct dicom_takes *takes, const char *last, char *item)
 {
     const size_t n = takes->n + (*last != '\0');
@@ -290,8 +290,8 @@ static void write_choice(const struct dicom_takes *takes, const char *last, char
     }
 }
 
-/* Lists the numbers of the volumes that are whole: "0 to 3", "5". `before` stands before each of
- * these. */
+/* Lists the numbers of the volumes that are whole: "0 to 3", "5". `before` is before each of these.
+ */
 static void list_numbers(struct listing *list, const struct dicom_series *series,
                          const char *before)
 {
@@ -334,8 +334,8 @@ static void list_volumes(struct listing *list, const struct dicom_series *series
 }
 
 /* Writes the values of `take` that choose one series, or one volume of it, as a chain has them:
- * "MAGNITUDE, [MAGNITUDE, N] with N from 0 to 9, PHASE". The text is empty where there are none.
- * Returns false where it does not list all that may be read. */
+   "MAGNITUDE, [MAGNITUDE, N] with N from 0 to 9, PHASE". The text is empty if there are none.
+   Returns false if it does not list all that may be read. */
 static bool dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size)
 {
     struct listing list = {.out = out, .size = size};
@@ -469,8 +469,8 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
     return NULL;
 }
 
-/* Takes a series that the user named, or the only one where damaged files are allowed. A warning
- * states what it may lack. */
+/* Takes a series that the user named, or the only one if damaged files are allowed. A warning
+   states what it may lack. */
 static enum ts_status take_named(const struct dicom_series *series, size_t n,
                                  const struct dicom_series *named,
                                  const struct dicom_series **chosen, struct ts_diag *diag)
@@ -483,8 +483,8 @@ static enum ts_status take_named(const struct dicom_series *series, size_t n,
     return choose_take(named, chosen, diag);
 }
 
-/* Returns true where the choice is the series UID of the image, its description, or # and its
- * Series Number. */
+/* Returns true if the choice is the series UID of the image, its description, or # and its Series
+   Number. */
 static bool has_name(const struct dicom_image *image, const char *choice)
 {
     const struct dicom_file *file = image->file;
@@ -540,8 +540,8 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     return TS_BAD_INPUT;
 }
 
-/* Returns true where Series Number is all that tells the series apart, as in volumes of one scan
- * that Siemens XA numbers 16001, 16002, ... */
+/* Returns true if Series Number is all that tells the series apart, as in volumes of one scan that
+   Siemens XA numbers 16001, 16002, ... */
 static bool differ_in_number(const struct dicom_series *a, const struct dicom_series *b)
 {
     const struct dicom_image *first = a->images[0], *other = b->images[0];
@@ -552,8 +552,8 @@ static bool differ_in_number(const struct dicom_series *a, const struct dicom_se
     return same && strcmp(first->keys[KEY_NUMBER], other->keys[KEY_NUMBER]) != 0;
 }
 
-/* Writes what a hint adds where settings divide the slices of a series, or attributes tear what
- * would be a volume. */
+/* Writes what a hint adds if settings divide the slices of a series, or attributes tear what would
+   be a volume. */
 static void hint_to_join(const struct dicom_series *series, size_t n, char *out, size_t size)
 {
     char words[LINE_BYTES];

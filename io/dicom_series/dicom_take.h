@@ -26,14 +26,14 @@ struct dicom_takes {
     size_t n;
 };
 
-/* Reads the texts. Returns false where there are too many, or one has a unit that no axis has. */
+/* Reads the texts. Returns false if there are too many, or one has a unit that no axis has. */
 bool ts_dicom_read_takes(const struct ts_texts *texts, struct dicom_takes *takes);
 /* Sets `left_out` of each series that has not what all texts say. */
 void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dicom_takes *takes);
 /* Writes the numbers of the volumes that are whole: "0 to 3, 5". */
 void ts_dicom_list_volumes(const struct dicom_series *series, char *out, size_t size);
-/* Makes the one volume that the texts name of a series of several. TS_BAD_INPUT where they name
- * none or several. */
+/* Makes the one volume that the texts name of a series of several. TS_BAD_INPUT if they name none
+ * or several. */
 enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes,
                                     struct ts_diag *diag);
 /* Leaves volume v of the series, and notes its value of the axis. */

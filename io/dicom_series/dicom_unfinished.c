@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This tells which images belong together where volumes lack some, as those of a scan that was
- * stopped do, whether that is certain, and what is missing.
+ * This tells which images belong together if volumes lack some, as those of a scan that was stopped
+ * do, whether that is certain, and what is missing.
  */
 #include "io/dicom_series/dicom_unfinished.h"
 
@@ -39,8 +39,8 @@ bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volum
     return volume == items->volumes;
 }
 
-/* Returns true where a number counts the images of the series, so that whole volume v has the
- * numbers behind those of v volumes. numbers: SIZE_MAX for volumes that are not whole. */
+/* Returns true if a number counts the images of the series, so that whole volume v has the numbers
+ * behind those of v volumes. numbers: SIZE_MAX for volumes that are not whole. */
 static bool counts_on(const struct volume_items *items, size_t place, const size_t *numbers)
 {
     const double positions = (double)items->positions;
@@ -56,7 +56,7 @@ static bool counts_on(const struct volume_items *items, size_t place, const size
     return least <= 1;
 }
 
-/* Returns true where more lies between two volumes than between two images of one. */
+/* Returns true if more is between two volumes than between two images of one. */
 static bool stands_apart(const struct volume_items *items)
 {
     const double clearly = 1.5;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These are the images of a series while the order of its volumes is sought, and what
- * dicom_unfinished.c does where positions do not have equally many of them.
+ * dicom_unfinished.c does if positions do not have equally many of them.
  */
 #ifndef IO_DICOM_DICOM_UNFINISHED_H
 #define IO_DICOM_DICOM_UNFINISHED_H
@@ -19,7 +19,7 @@ struct volume_criterion {
     const char *name;
     bool doubtful; /* a warning says that the order stands on it alone */
     bool checked;  /* Instance Numbers that have another order at some positions speak against it */
-    bool alone;    /* it says that images are volumes also where all of them lie at one position */
+    bool alone;    /* it says that images are volumes also if all of them lie at one position */
 };
 
 /* An item is an image with the number of its position, its value of a criterion, and its volume. */
@@ -39,14 +39,14 @@ struct volume_items {
     bool rounded; /* the weightings of a volume may differ by rounding */
 };
 
-/* Gives the images volumes in the order of their values, where positions do not have equally many:
- * a volume ends where a position comes again, or the value changes that its images share. `seen`
- * has room for a number for each position. Returns true where there are as many volumes as a
- * position has images. */
+/* Gives the images volumes in the order of their values, if positions do not have equally many: a
+ * volume ends where a position comes again, or the value changes that its images share. `seen` has
+ * room for a number for each position. Returns true if there are as many volumes as a position has
+ * images. */
 bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volume_items *items,
                           size_t *seen);
-/* A volume whose first image is lost has that of the next one, where nothing but the order of the
- * images says where it ends, and so would all behind it. Returns true where that is not so. */
+/* A volume whose first image is lost has that of the next one, if nothing but the order of the
+ * images says where it ends, and so would all behind it. Returns true if that is not so. */
 bool ts_dicom_begin_whole(const struct volume_criterion *criterion,
                           const struct volume_items *items, const size_t *numbers);
 /* Notes what the volumes lack, for a refusal, and leaves the images of incomplete ones out.

@@ -37,8 +37,8 @@
  * which the pixels were made, which a warning says. */
 
 /* Fills values with the time of each volume: the least one of its slices, counted from the first
- * volume, to the microsecond at which the times of DICOM end. Returns false where times are missing
- * or do not rise; `against` is set where they fall. */
+ * volume, to the microsecond at which the times of DICOM end. Returns false if times are missing or
+ * do not rise; `against` is set if they fall. */
 static bool list_times(const struct dicom_series *series, size_t offset, double factor,
                        double *values, bool *against)
 {
@@ -169,8 +169,8 @@ static int compare_ranks(const void *a, const void *b)
     return 0;
 }
 
-/* Finds the dimensions along which images at one position differ. Returns false where there are
- * none, or where an image has no value along one of them. */
+/* Finds the dimensions along which images at one position differ. Returns false if there are none,
+ * or if an image has no value along one of them. */
 static bool find_dimensions(const struct dicom_series *series, bool counts[DICOM_DIMENSIONS])
 {
     struct dicom_image *const *images = series->images;
@@ -192,8 +192,8 @@ static bool find_dimensions(const struct dicom_series *series, bool counts[DICOM
 }
 
 /* Fills in dimensions_rank of the images, which are in order along the normal: their place, from 0,
- * among the Dimension Index Values of the series; NaN where an image has none, or where these do
- * not tell apart any images at one position. Sets series->no_memory where memory is out. */
+ * among the Dimension Index Values of the series; NaN if an image has none, or if these do not tell
+ * apart any images at one position. Sets series->no_memory if memory is out. */
 static void rank_dimensions(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -226,7 +226,7 @@ static void rank_dimensions(struct dicom_series *series)
  * stands for a number that the header does not state, are false, so that such numbers speak against
  * nothing but a regular order. */
 
-/* Returns true where the numbers of every volume run as those of the first one. */
+/* Returns true if the numbers of every volume run as those of the first one. */
 static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions,
                        size_t place)
 {
@@ -251,7 +251,7 @@ static int compare_spans(const void *a, const void *b)
     return (first->low > second->low) - (first->low < second->low);
 }
 
-/* Returns true where the numbers of n groups of `each` images do not overlap; image k of group i is
+/* Returns true if the numbers of n groups of `each` images do not overlap; image k of group i is
  * images[i * step + k * stride]. */
 static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t step,
                       size_t stride, size_t place)
@@ -275,8 +275,8 @@ static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t
     return apart;
 }
 
-/* Returns true where the numbers run through one volume after the other, or through one position
- * after the other, whatever their order within each. */
+/* Returns true if the numbers run through one volume after the other, or through one position after
+ * the other, whatever their order within each. */
 static bool is_in_blocks(struct dicom_series *series, size_t complete, size_t positions,
                          size_t place)
 {
@@ -284,7 +284,7 @@ static bool is_in_blocks(struct dicom_series *series, size_t complete, size_t po
            are_apart(series, positions, complete, 1, positions, place);
 }
 
-/* Returns true where the number does not go back from a volume to the next one. */
+/* Returns true if the number does not go back from a volume to the next one. */
 static bool goes_on(const struct dicom_series *series, size_t complete, size_t positions,
                     size_t place)
 {
@@ -307,8 +307,8 @@ static bool same_direction(const struct dicom_series *series, size_t a, size_t b
     return !rises || !falls;
 }
 
-/* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever
- * it is. */
+/* Returns true if the Instance Numbers have the volumes in one order at all positions, whichever it
+ * is. */
 static bool numbers_agree(const struct dicom_series *series, size_t complete, size_t positions)
 {
     if (goes_on(series, complete, positions, DICOM_NUMBER(instance_number)))
@@ -320,7 +320,7 @@ static bool numbers_agree(const struct dicom_series *series, size_t complete, si
     return true;
 }
 
-/* Returns true where no time goes back from a volume to the next one. */
+/* Returns true if no time goes back from a volume to the next one. */
 static bool times_go_on(const struct dicom_series *series, size_t complete, size_t positions)
 {
     return goes_on(series, complete, positions, DICOM_NUMBER(acquired_s)) &&
@@ -382,7 +382,7 @@ static void number_positions(const struct dicom_series *series, struct volume_it
     items->positions = position + 1;
 }
 
-/* Fills in the values of a criterion. Returns false where an image has none. */
+/* Fills in the values of a criterion. Returns false if an image has none. */
 static bool take_values(const struct volume_criterion *criterion, struct volume_items *items)
 {
     for (size_t i = 0; i < items->n; i++) {
@@ -393,8 +393,8 @@ static bool take_values(const struct volume_criterion *criterion, struct volume_
     return true;
 }
 
-/* Sorts the items of every position by their values. Returns true where the criterion gives each
- * image a volume. */
+/* Sorts the items of every position by their values. Returns true if the criterion gives each image
+ * a volume. */
 static bool sort_by(const struct volume_criterion *criterion, struct volume_items *items)
 {
     const size_t volumes = items->volumes;
@@ -445,8 +445,8 @@ static bool is_stated(const struct dicom_series *series, const struct volume_ite
            file->private_volumes == volumes || file->private_slices == slices;
 }
 
-/* Returns true where Acquisition Numbers rise along the images of every position that differ in
- * them, and Instance Numbers with them. */
+/* Returns true if Acquisition Numbers rise along the images of every position that differ in them,
+ * and Instance Numbers with them. */
 static bool acquisitions_go_on(const struct dicom_series *series, size_t complete, size_t positions)
 {
     for (size_t i = positions; i < complete * positions; i++)
@@ -456,9 +456,9 @@ static bool acquisitions_go_on(const struct dicom_series *series, size_t complet
     return goes_on(series, complete, positions, DICOM_NUMBER(instance_number));
 }
 
-/* Returns true where nothing else tells the images of a position apart, and times and numbers run
+/* Returns true if nothing else tells the images of a position apart, and times and numbers run
  * through all volumes in one way. Acquisition Numbers that count the images may differ along
- * Content Time, where they have its order: two attributes then say the same. */
+ * Content Time, if they have its order: two attributes then say the same. */
 static bool stands_alone(const struct volume_criterion *criterion,
                          const struct dicom_series *series, const struct volume_items *items,
                          size_t complete)
@@ -478,7 +478,7 @@ static bool stands_alone(const struct volume_criterion *criterion,
            times_go_on(series, complete, positions);
 }
 
-/* Returns true where the values of an attribute differ between images at one position. */
+/* Returns true if the values of an attribute differ between images at one position. */
 static bool differs(const struct volume_items *items, size_t place)
 {
     for (size_t i = 1; i < items->n; i++) {
@@ -492,8 +492,8 @@ static bool differs(const struct volume_items *items, size_t place)
     return false;
 }
 
-/* Puts the images in order by a criterion, where positions have equally many. Returns true where it
- * gives one. */
+/* Puts the images in order by a criterion, if positions have equally many. Returns true if it gives
+ * one. */
 static bool arrange(const struct volume_criterion *criterion, struct dicom_series *series,
                     struct volume_items *items, size_t *scratch)
 {
@@ -504,7 +504,7 @@ static bool arrange(const struct volume_criterion *criterion, struct dicom_serie
     return true;
 }
 
-/* Returns true where the Instance Numbers make volumes that exclude those of the criterion, so that
+/* Returns true if the Instance Numbers make volumes that exclude those of the criterion, so that
  * nothing says which are right. Numbers that have another order at some positions but make no
  * volumes are only warned of. */
 static bool contradicts_numbers(const struct volume_criterion *criterion,
@@ -532,8 +532,8 @@ static bool contradicts_numbers(const struct volume_criterion *criterion,
     return false;
 }
 
-/* Returns true where volumes of one diffusion weighting, if there are any, may stand on the order
- * of the frames. */
+/* Returns true if volumes of one diffusion weighting, if there are any, may stand on the order of
+ * the frames. */
 static bool repeats_are_regular(const struct volume_criterion *criterion,
                                 struct dicom_series *series, const struct volume_items *items,
                                 size_t complete)
@@ -549,8 +549,8 @@ static bool repeats_are_regular(const struct volume_criterion *criterion,
     return true;
 }
 
-/* Returns true where numbers or times that say nothing of what a volume is run through the volumes
- * in one way, or through one volume or position after the other: where they are scrambled, what the
+/* Returns true if numbers or times that say nothing of what a volume is run through the volumes in
+ * one way, or through one volume or position after the other: if they are scrambled, what the
  * header states of the number of volumes or of their weighting does not say which images belong
  * together. */
 static bool is_in_order(const struct volume_criterion *criterion, struct dicom_series *series,
@@ -609,9 +609,9 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     return complete;
 }
 
-/* Returns true where the criterion may tell volumes apart. Images that all lie at one position are
- * volumes of one slice only where the header states how many there are, or an attribute that says
- * it, and no other number. */
+/* Returns true if the criterion may tell volumes apart. Images that all lie at one position are
+ * volumes of one slice only if the header states how many there are, or an attribute that says it,
+ * and no other number. */
 static bool may_tell(const struct volume_criterion *criterion, const struct dicom_series *series,
                      const struct volume_items *items)
 {
@@ -644,7 +644,7 @@ static size_t order_by_times(struct dicom_series *series, struct volume_items *i
     return complete;
 }
 
-/* Finds the order of the volumes. Returns how many are complete, 0 where nothing gives an order. */
+/* Finds the order of the volumes. Returns how many are complete, 0 if nothing gives an order. */
 static size_t find_order(struct dicom_series *series, struct volume_items *items, size_t *scratch)
 {
     size_t complete = 0;
@@ -678,7 +678,7 @@ static void warn_of_other(struct dicom_series *series, const char *name)
         series->order, name);
 }
 
-/* Returns true where Instance Numbers make other volumes, which they run through in one way. They
+/* Returns true if Instance Numbers make other volumes, which they run through in one way. They
  * would run so through the volumes that are read too if these were the same. */
 static bool numbers_make_others(const struct dicom_series *series, struct volume_items *items)
 {

@@ -8,9 +8,9 @@
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Takes a series whose images are in order along the normal. Where several lie at each position, it
+/* Takes a series whose images are in order along the normal. If several lie at each position, it
  * puts them into the order of volumes, and fills n_slices, n_volumes and volume_axis. Otherwise
- * n_slices is the number of images. Where they make no volumes, it refuses the series. */
+ * n_slices is the number of images. If they make no volumes, it refuses the series. */
 void ts_dicom_split_volumes(struct dicom_series *series);
 
 #endif

@@ -2,11 +2,11 @@
  *
  * Images of one position whose b-values are equal belong to the volumes of their gradients. Volumes
  * that also share the gradient, such as several without weighting, are told apart by their Temporal
- * Position, and else by the order of the frames, which counts only where one file holds them all:
+ * Position, and else by the order of the frames, which counts only if one file holds them all:
  * image k of a weighting at each position is then of the k-th volume of that weighting. A volume
- * stands where its first image stands in the file, or by Instance Number. Some headers round the
- * gradients of each slice on its own: an image has the nearest gradient of those at the first
- * position, where that is as near as the slices of one volume must be.
+ * stands if its first image is in the file, or by Instance Number. Some headers round the gradients
+ * of each slice on its own: an image has the nearest gradient of those at the first position, if
+ * that is as near as the slices of one volume must be.
  */
 #include "io/dicom_series/dicom_weightings.h"
 
@@ -34,7 +34,7 @@
 
 static const double GE_BIAS = 1e9, GE_STEP = 5, GE_SHORT = 0.97, NO_LENGTH = 0.03;
 
-/* Returns true where GE states another b-value than 0. */
+/* Returns true if GE states another b-value than 0. */
 static bool is_weighted(const struct dicom_series *series)
 {
     for (size_t i = 0; i < series->n_images; i++)
@@ -43,8 +43,8 @@ static bool is_weighted(const struct dicom_series *series)
     return false;
 }
 
-/* Returns the signs of frequency, phase and slice of GE along rows, columns and normal, NULL where
- * no formula is known; `axial` is set where it is confirmed. */
+/* Returns the signs of frequency, phase and slice of GE along rows, columns and normal, NULL if no
+   formula is known; `axial` is set if it is confirmed. */
 static const double *find_signs(const struct dicom_series *series, bool *axial)
 {
     static const double signs[3][3] = {
@@ -108,9 +108,8 @@ static bool is_derived(const struct dicom_image *image)
     return !strncmp(*image->frame_type ? image->frame_type : image->file->image_type, "DERIVED", 7);
 }
 
-/* Returns true where images state no weighting beside others that are weighted, equally many at
- * each position; none of the others is without weighting, and all were measured or all were
- * computed. */
+/* Returns true if images state no weighting beside others that are weighted, equally many at each
+   position; none of the others is without weighting, and all were measured or all were computed. */
 static bool has_unstated(const struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;
@@ -245,7 +244,7 @@ static void fill(const struct dicom_series *series, struct item *items)
 
 enum { AXES = 4 }; /* b-value and gradient */
 
-/* Items form a tree, at each of whose nodes they stand in rising order along one axis. The node of
+/* Items form a tree, at each of whose nodes they are in rising order along one axis. The node of
  * [begin, end) is the item in the middle; boxes[middle] holds all of them. A file may hold many
  * gradients, all of them near to one another. */
 struct box {
@@ -258,7 +257,7 @@ struct tree {
     struct box *boxes;
 };
 
-/* Returns how far a value lies outside of a range. Of b-values only equal ones are near. */
+/* Returns how far a value is outside of a range. Of b-values only equal ones are near. */
 static double measure_outside(int axis, double value, double low, double high)
 {
     const double outside = value < low ? low - value : value > high ? value - high : 0;
@@ -266,7 +265,7 @@ static double measure_outside(int axis, double value, double low, double high)
 }
 
 /* Returns how far a gradient is from the nearest that a box can hold, in the part that differs
- * most; INFINITY where the b-values or what is given differ. */
+ * most; INFINITY if the b-values or what is given differ. */
 static double measure_apart(const double low[AXES], const double high[AXES],
                             const struct item *item)
 {
@@ -329,7 +328,7 @@ static void find_nearest(const struct tree *tree, size_t begin, size_t end, cons
     find_nearest(tree, below ? middle + 1 : begin, below ? end : middle, item, least, nearest);
 }
 
-/* Gives the images behind the first position its gradients. Returns false where memory is out. */
+/* Gives the images behind the first position its gradients. Returns false if memory is out. */
 static bool join_rounded(struct item *items, size_t n)
 {
     size_t at_first = 0;
