@@ -124,7 +124,7 @@ static bool find_format(const struct sink_format **format, struct ts_diag *diag)
     return false;
 }
 
-/* Refuses a window if the output has no gray values. */
+/* Refuses a window for a format that has none. */
 static bool takes_window(const struct sink_format *format, struct ts_diag *diag)
 {
     if (!(arguments.window[1] > 0) || (format && format->has_window))
