@@ -277,8 +277,7 @@ static double find_pixel_size(const struct hdf5_listing *listing)
     return found;
 }
 
-/* Returns the dataset that follows another one (NULL: the first) in the order of falling size;
-   NULL: none. */
+/* Returns the next smaller dataset after another one (NULL: the largest); NULL if none is left. */
 static const struct hdf5_listed *next_data(const struct hdf5_listing *listing,
                                            const struct hdf5_listed *last)
 {
