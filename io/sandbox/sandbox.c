@@ -345,12 +345,14 @@ static bool is_same_build(const char *path)
 {
     struct build here = {0}, there = {0};
     struct pollfd answer = {.fd = server.socket, .events = POLLIN};
+    errno = 0;
     if (dl_iterate_phdr(read_build, &here) && poll(&answer, 1, READY_MS) > 0 &&
         ts_channel_read(server.socket, &there, sizeof there) &&
         memcmp(&here, &there, sizeof here) == 0)
         return true;
     snprintf(server.trouble, sizeof server.trouble,
-             "%s is not the program of this library, or cannot run", path);
+             "%s is not the program of this library, or cannot run%s%s", path, errno ? ": " : "",
+             errno ? strerror(errno) : "");
     return false;
 }
 

@@ -495,7 +495,7 @@ static void resolve(struct param_set *set, const struct source *source)
     static const char *const others[] = {"angles_file", "angle_unit", "angle_start",
                                          "angle_stop",  "endpoint",   "gaps"};
     struct tiff_params *params = set->values;
-    const struct ts_axis *view = &((const struct tiff_source *)source)->views;
+    const struct ts_axis *view = &((const struct tiff_source *)ts_source_opened(source))->views;
     const bool slices = params->pages == TIFF_SLICES;
     size_t row;
     params->quantity = (int32_t)source->image.quantity;

@@ -111,6 +111,11 @@ static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .holds = holds,
                                           .close = close_source};
 
+const struct source *ts_source_opened(const struct source *source)
+{
+    return source->ops == &cut_ops ? whole_of(source) : source;
+}
+
 /* Returns a copy of the attributes, in which those of slices and volumes are cut to the part. */
 static struct source_attribute *cut_attributes(const struct source *whole, const struct part *part)
 {

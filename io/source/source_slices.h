@@ -38,6 +38,8 @@ static inline int64_t ts_source_number(const struct source *source, int64_t i)
     return i / source->n_slices * source->n_whole + i % source->n_slices;
 }
 
+/* Returns the source that a format opened, of which this one may be a part. */
+const struct source *ts_source_opened(const struct source *source);
 /* Opens the source, and cuts it to the set's `slices` and `take`. Returns TS_BAD_CHAIN if these are
    no range (slices-list) or are not within the input (slices-range, take-volume), or if the format
    opens only on the grid of another input (source-on). */

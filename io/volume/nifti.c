@@ -34,7 +34,8 @@ struct nifti_params {
     struct ts_numbers take, slices;
 };
 
-enum kind { I8, I16, I32, I64, F32, F64 };
+/* SCALE: a 32-bit float that is taken as it is. */
+enum kind { I8, I16, I32, I64, F32, F64, SCALE };
 struct place {
     size_t offset;
     enum kind kind;
@@ -54,18 +55,18 @@ static const struct field {
             }                                                                                      \
         }                                                                                          \
     }
-    FIELD(dim, 8, 40, I16, 16, I64),          FIELD(datatype, 1, 70, I16, 12, I16),
-    FIELD(bits, 1, 72, I16, 14, I16),         FIELD(pixdim, 8, 76, F32, 104, F64),
-    FIELD(offset, 1, 108, F32, 168, I64),     FIELD(slope, 1, 112, F32, 176, F64),
-    FIELD(intercept, 1, 116, F32, 184, F64),  FIELD(units, 1, 123, I8, 500, I32),
-    FIELD(qform, 1, 252, I16, 344, I32),      FIELD(sform, 1, 254, I16, 348, I32),
-    FIELD(b, 1, 256, F32, 352, F64),          FIELD(c, 1, 260, F32, 360, F64),
-    FIELD(d, 1, 264, F32, 368, F64),          FIELD(origin, 3, 268, F32, 376, F64),
-    FIELD(rows, 12, 280, F32, 400, F64),      FIELD(first, 1, 136, F32, 216, F64),
+    FIELD(dim, 8, 40, I16, 16, I64),           FIELD(datatype, 1, 70, I16, 12, I16),
+    FIELD(bits, 1, 72, I16, 14, I16),          FIELD(pixdim, 8, 76, F32, 104, F64),
+    FIELD(offset, 1, 108, F32, 168, I64),      FIELD(slope, 1, 112, SCALE, 176, F64),
+    FIELD(intercept, 1, 116, SCALE, 184, F64), FIELD(units, 1, 123, I8, 500, I32),
+    FIELD(qform, 1, 252, I16, 344, I32),       FIELD(sform, 1, 254, I16, 348, I32),
+    FIELD(b, 1, 256, F32, 352, F64),           FIELD(c, 1, 260, F32, 360, F64),
+    FIELD(d, 1, 264, F32, 368, F64),           FIELD(origin, 3, 268, F32, 376, F64),
+    FIELD(rows, 12, 280, F32, 400, F64),       FIELD(first, 1, 136, F32, 216, F64),
     FIELD(intent_code, 1, 68, I16, 504, I32),
 };
 static const size_t kind_bytes[] = {
-    [I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8};
+    [I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8, [SCALE] = 4};
 static const struct {
     size_t bytes, text, intent, magic, magic_bytes;
     const char *magic_one, *magic_pair;
@@ -165,6 +166,8 @@ static double load(const unsigned char *from, enum kind kind, bool swapped)
         return (double)value.i64;
     case F32:
         return shortest(value.f32);
+    case SCALE:
+        return value.f32;
     case F64:
         break;
     }
@@ -173,11 +176,12 @@ static double load(const unsigned char *from, enum kind kind, bool swapped)
 
 static void store(unsigned char *to, enum kind kind, double number)
 {
-    const int64_t whole = kind == F32 || kind == F64 ? 0 : (int64_t)number;
+    const bool is_single = kind == F32 || kind == SCALE;
+    const int64_t whole = is_single || kind == F64 ? 0 : (int64_t)number;
     const float single = (float)number;
     if (kind == F64)
         memcpy(to, &number, sizeof number);
-    else if (kind == F32)
+    else if (is_single)
         memcpy(to, &single, sizeof single);
     else /* the lowest bytes come first */
         memcpy(to, &whole, kind_bytes[kind]);

@@ -56,8 +56,8 @@ struct nifti_header {
 };
 
 /* Reads a header from the first bytes of a file. 32-bit floats become the shortest decimal number
-   that rounds to them, so that 0.7 is 0.7. Returns NULL, or what is wrong: a phrase such as "is no
-   NIFTI file". */
+   that rounds to them, so that 0.7 mm are 0.7, but for the scale, with which a background is
+   exactly 0. Returns NULL, or what is wrong: a phrase such as "is no NIFTI file". */
 const char *ts_nifti_decode(const unsigned char *bytes, size_t n, struct nifti_header *header);
 /* Writes the header of its version in the machine's byte order, and four bytes that state that no
    extension follows. Returns the number of bytes, which is where the values begin. */

@@ -21,7 +21,7 @@ def find():
 
 class Browser:
     def __init__(self, program):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_child, self.write_end = os.pipe()
         self.read_end, from_child = os.pipe()
         # The browser reads descriptor 3 and writes descriptor 4; neither may be an end that the other one still needs.

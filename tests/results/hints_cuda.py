@@ -32,7 +32,7 @@ def drivers(folder):
         raise Skip(f"!!!! {DRIVER} HAS NO libcuda.so.1: NO HINT ABOUT DRIVERS WAS CARRIED OUT !!!!")
     box = "npy f4.npy | box radius=1"
 
-    def show(mode, chain=box, device="cuda", more="", command="check"):
+    def show(mode, chain=f"{box} | hdf5 x.h5", device="cuda", more="", command="check"):
         return line(chain, device, more, command, f"{SEEN} FAKE_DRIVER={mode} LD_LIBRARY_PATH={DRIVER}:$LD_LIBRARY_PATH")
 
     start(line(box, "cpu"), folder)

@@ -632,6 +632,35 @@ Test(nifti, counts_what_is_rounded_and_says_where_the_scale_is_none)
     cr_expect_eq(rounded, 2);
 }
 
+/* Programs that save floats as scaled integers choose the scale so that a background of 0 is
+ * exactly 0: intercept == -lowest * slope, in 32-bit floats. */
+Test(nifti, a_scaled_background_is_exactly_0)
+{
+    static const float slopes[] = {0.0123f, 1.2345678e-5f, 3.3333333f, 7e-8f, 0.1f};
+    for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++) {
+        struct nifti_header header = header_of(TS_I16, 1, 1);
+        header.slope = slopes[i];
+        header.intercept = -(double)slopes[i] * 32; /* row 3, column 2 */
+        build(&built, &header, TS_I16, false);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK);
+        float *values = ts_test_read_all(source, diag);
+        int zeros = 0;
+        for (int64_t k = 0; k < NX * NY * (int64_t)header.dim[3]; k++) {
+            const int stored = (int)(100 * (k / (NX * NY)) + 10 * (k / NX % NY) + k % NX);
+            zeros += values[k] == 0;
+            cr_expect_eq(values[k] == 0, stored == 32, "slope %g: %d is %g", (double)slopes[i],
+                         stored, (double)values[k]);
+        }
+        cr_expect_eq(zeros, 1);
+        free(values);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(nifti, what_is_refused)
 {
     static const struct {
