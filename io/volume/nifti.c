@@ -20,6 +20,7 @@
 #include "io/file/gzip_reader.h"
 #include "io/file/regular_file.h"
 #include "io/source/source_slices.h"
+#include "io/volume/nifti_beside.h"
 #include "io/volume/volume_source.h"
 
 /* ---- header ---------------------------------------------------------------------------------- */
@@ -381,8 +382,6 @@ static const struct param nifti_params[] = {
 /* Values begin before this byte, since only a header and extensions, which are short texts, come
    before them. */
 enum { MOST_OFFSET = 1 << 28 };
-enum { MOST_JSON = 1 << 20 };
-static const double SAME_TIME = 1e-3; /* in steps */
 /* relative tolerance of spacings; 0.49 and 0.488 are the same */
 static const double SAME_SPACING = 0.01;
 
@@ -578,65 +577,6 @@ static void take_times(struct volume_layout *layout, const struct nifti_header *
         isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
 }
 
-/* Returns the text of the .json file beside the image, which the caller frees; NULL if there is
-   none. */
-static char *text_beside(const struct volume_layout *layout)
-{
-    static const char *const endings[] = {".nii.gz", ".nii", ".hdr", ".img", ".gz"};
-    size_t stem = strlen(layout->path);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ts_ends_in(layout->path, endings[i])) {
-            stem -= strlen(endings[i]);
-            break;
-        }
-    char reason[256], *text = NULL;
-    struct stat found;
-    const char *path = ts_arena_printf(layout->arena, "%.*s.json", (int)stem, layout->path);
-    const int fd = path ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
-    if (fd >= 0 && found.st_size <= MOST_JSON)
-        text = calloc(1, (size_t)found.st_size + 1);
-    if (text && !ts_file_read_at(fd, text, (size_t)found.st_size, 0))
-        *text = '\0';
-    if (fd >= 0)
-        close(fd);
-    return text;
-}
-
-/* Returns true if the list of numbers is one of even times. */
-static bool lists_even_times(const struct volume_layout *layout, const char *list)
-{
-    double first = 0;
-    for (int64_t i = 0; i < layout->n[3]; i++) {
-        char *end;
-        const double time = strtod(list, &end);
-        first = i == 0 ? time : first;
-        if (end == list || fabs(time - first - (double)i * layout->step) > SAME_TIME * layout->step)
-            return false;
-        list = end + strspn(end, " \t\r\n,");
-    }
-    return *list == ']' && layout->step > 0;
-}
-
-/* Warns of a .json file of BIDS that states uneven times of the volumes. The times are not read
-   from it; the header has one step for all volumes. */
-static void warn_of_times_beside(const struct volume_layout *layout, struct ts_diag *diag)
-{
-    char *text = layout->n[3] > 1 && !layout->by ? text_beside(layout) : NULL;
-    const char *key = text ? strstr(text, "\"VolumeTiming\"") : NULL,
-               *list = key ? strchr(key, '[') : NULL;
-    if (list && !lists_even_times(layout, list + 1))
-        ts_diag_warning(diag,
-                        &(struct diag_site){
-                            .code = "nifti-timing", .span = layout->span, .stage = layout->site},
-                        "the .json file beside %s states the times of its volumes (VolumeTiming), "
-                        "which are not read: %s",
-                        layout->path,
-                        layout->step > 0
-                            ? "the volumes have the even times of the header, which are others"
-                            : "the volumes are numbered");
-    free(text);
-}
-
 /* Leaves the sform of a header out that cannot place voxels, or not at right angles, where there is
  * a qform, which can turn only: as ITK does. */
 static void settle_forms(const struct volume_layout *layout, struct nifti_header *header,
@@ -769,7 +709,7 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         take_components(&layout, &header, diag);
         take_spectrum(&layout, &header);
         take_times(&layout, &header, diag);
-        warn_of_times_beside(&layout, diag);
+        ts_nifti_warn_beside(&layout, diag);
         settle_forms(&layout, &header, diag);
         take_geometry(&layout, &header);
         warn_of_forms(&layout, &header, diag);

@@ -522,6 +522,30 @@ Test(nifti, volumes_begin_at_the_time_of_the_first)
     }
 }
 
+Test(nifti, b_values_beside_it_are_warned_of)
+{
+    char image[320], beside[320];
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    build(&built, &header, TS_I16, false);
+    header.dim[0] = 4;
+    header.dim[3] = 1;
+    header.dim[4] = 3;
+    ts_nifti_encode(&header, built.bytes);
+    snprintf(image, sizeof image, "%s/dwi.nii", folder);
+    snprintf(beside, sizeof beside, "%s/dwi.bval", folder);
+    ts_volume_write(image, built.bytes, built.n, false);
+    for (int there = 0; there < 2; there++) {
+        if (there)
+            ts_volume_write(beside, "0 1000 1000\n", 12, false);
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        cr_assert_eq(ts_volume_chain_open("nifti", image, &source, diag), TS_OK);
+        cr_expect_eq(ts_test_record(diag, "nifti-gradients") != NULL, there);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* The times that BIDS states beside the image are not those of its header. */
 Test(nifti, times_in_the_file_beside_it_are_warned_of)
 {
@@ -535,7 +559,12 @@ Test(nifti, times_in_the_file_beside_it_are_warned_of)
         {"{\"VolumeTiming\": [0, 1, 2]}", false, true},         /* the header has no unit of time */
         {"{\"VolumeTiming\": [\n  0,\n  1.5,\n  3\n]}", true, false},
         {"{\"VolumeTiming\": [7, 8.5, 10]}", true, false},
+        {"{\"FrameTimesStart\": [0, 15, 30], \"FrameDuration\": [15, 15, 30]}", true, true},
+        {"{\"FrameTimesStart\": [0, 1.5, 3]}", true, false},
         {"{\"RepetitionTime\": 1.5}", true, false},
+        {"{\"RepetitionTime\": 2.0}", true, true},
+        {"{\"RepetitionTime\": 2.0}", false, false}, /* the volumes are numbered */
+        {"{\"RepetitionTime\": \"n/a\"}", true, false},
         {"", true, false},
         {NULL, true, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -647,14 +676,11 @@ Test(nifti, a_scaled_background_is_exactly_0)
         struct ts_diag *diag = ts_diag_create();
         cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK);
         float *values = ts_test_read_all(source, diag);
-        int zeros = 0;
         for (int64_t k = 0; k < NX * NY * (int64_t)header.dim[3]; k++) {
             const int stored = (int)(100 * (k / (NX * NY)) + 10 * (k / NX % NY) + k % NX);
-            zeros += values[k] == 0;
             cr_expect_eq(values[k] == 0, stored == 32, "slope %g: %d is %g", (double)slopes[i],
                          stored, (double)values[k]);
         }
-        cr_expect_eq(zeros, 1);
         free(values);
         source->ops->close(source);
         ts_diag_destroy(diag);
