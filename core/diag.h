@@ -56,8 +56,8 @@ size_t ts_diag_error_count(const struct ts_diag *diag);
 /* Returns true if further errors will not be kept. The caller then need not look for a suggestion,
  * which takes time that grows with the square of a name's length. */
 bool ts_diag_is_full(const struct ts_diag *diag);
-/* Returns the outcome of reading since there were `count` records and `errors` errors: TS_OK if
- * there is no new error, TS_RUN_FAILED if one says that memory was out, else TS_BAD_CHAIN. */
+/* Sums up a step that began when there were `count` records and `errors` errors. Returns TS_OK if
+   it added no error, TS_RUN_FAILED if an added one is no-memory, else TS_BAD_CHAIN. */
 enum ts_status ts_diag_status_since(const struct ts_diag *diag, size_t count, size_t errors);
 /* Reports that an allocation of so many bytes failed (code no-memory), and returns
  * TS_RUN_FAILED. */

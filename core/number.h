@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Read a number. They return NULL if it was read, else a phrase that a message puts behind the
- * text, such as "is not an integer". */
+/* Each of these two reads a number from the whole text into *value. It returns NULL, or a phrase
+   that says what is wrong: "is not an integer". A message puts it behind the text. */
 const char *ts_number_integer(const char *text, int64_t *value);
 const char *ts_number_real(const char *text, double *value);
 /* Writes a number of bytes with a decimal prefix: "20.5 MB". */

@@ -72,8 +72,8 @@ struct param {
      * inputs names them. The plan refuses other frames here, and it refuses flats and darks as the
      * stage's own image. */
     const char *frames;
-    /* The value is the detector pixel, counted from 0, at which the rotation axis is in the stage's
-     * input. */
+    /* The value is the position of the rotation axis in the stage's input, in detector pixels from
+     * 0. */
     bool rotation_axis;
     /* The value is an angle in the unit that the parameter angle_unit beside it says. */
     bool in_angle_unit;
@@ -180,8 +180,8 @@ const struct choice *ts_param_choice(const struct param_set *set, size_t i);
 /* Returns the name of the choice that the parameter of this name holds; NULL if there is
  * none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
-/* Returns the name with the smallest edit distance of n names, else the only one that begins with
- * `name`, or NULL if none is near enough to suggest. */
+/* Returns the one of n names that `name` was likely meant to be: the one that differs by the fewest
+   letters, else the only one that begins with `name`. NULL if none is near enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 /* Joins names with commas until they no longer fit. */
 void ts_list_names(char *out, size_t size, const char *const *names, size_t n);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CHANNEL_FDS = 10 }; /* most descriptors of one message */
+enum { CHANNEL_FDS = 9 }; /* most descriptors of one message */
 
 /* Writes all of the bytes, or returns false with errno. If the peer is gone, errno is EPIPE; there
    is no signal. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The fork server, and the caller's side of its children. A request is one message: a head, the
- * child's setup, the caller's current folder, the child's channel and descriptors. The server
- * clones itself with CLONE_PARENT, so that the child is a child of the caller, which can wait for
- * it. The server answers with the child's number. It has no threads, handles only messages of its
- * caller, and ends with the socket. The kernel can end a process with the thread that started it: a
- * server that the program forked, and its children, end like this. A server that was started as a
- * program may belong to any thread, so it ends with its socket, and its children with their
- * channels.
+ * child's setup, its channel and descriptors. The server clones itself with CLONE_PARENT, so that
+ * the child is a child of the caller, which can wait for it. The server answers with the child's
+ * number. It has no threads, handles only messages of its caller, and ends with the socket.
+ *
+ * The kernel can end a process with the thread that started it. This holds for a server that is
+ * forked first in main(), and for its children. Any thread may start a server as a program, or fork
+ * one in place of a lost one: these end with their socket, and their children with their channels.
  */
 #include "io/sandbox/sandbox.h"
 
@@ -45,8 +45,8 @@ struct reply {
     int error; /* for this reason */
 };
 
-/* The build id of the library; "" if it has none. A server of a different library would misread the
-   numbers of objects. */
+/* The build id of the library. A server of a different library would misread the numbers of
+   objects, and a library without one starts none. */
 struct build {
     unsigned char id[32];
 };
@@ -77,26 +77,11 @@ int64_t ts_monotonic_ns(void)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-static pid_t forked_by; /* of a server: the program that forked it, or 0 */
-
-/* fds: the caller's folder, the channel, and the caller's descriptors. */
-static bool prepare(const struct request *request, const struct sandbox_kind *kind, const int *fds,
-                    char *error, size_t error_bytes)
-{
-    if (fchdir(fds[0]) != 0)
-        snprintf(error, error_bytes, "the current folder: %s", strerror(errno));
-    else if (!kind->prepare ||
-             kind->prepare(request->setup, request->setup_bytes, error, error_bytes)) {
-        close(fds[0]);
-        if (ts_sandbox_lock(&request->limits, fds[1]))
-            return true;
-        snprintf(error, error_bytes, "its limits could not be set: %s", strerror(errno));
-    }
-    return false;
-}
+static pid_t forked_by; /* of a server: the program with whose thread it ends, or 0 */
 
 static _Noreturn void live(const struct request *request, const int *fds, int n_fds)
 {
+    const int channel = fds[0];
     struct readiness readiness = {0};
     if (forked_by) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -104,11 +89,15 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
             _exit(1);
     }
     const struct sandbox_kind *kind = ts_sandbox_object(request->kind);
-    const bool ready = prepare(request, kind, fds, readiness.error, sizeof readiness.error);
+    bool ready = !kind->prepare || kind->prepare(request->setup, request->setup_bytes,
+                                                 readiness.error, sizeof readiness.error);
+    if (ready && !(ready = ts_sandbox_lock(&request->limits, channel)))
+        snprintf(readiness.error, sizeof readiness.error, "its limits could not be set: %s",
+                 strerror(errno));
     readiness.ready = ready ? READY : 0;
-    if (!ts_channel_write(fds[1], &readiness, sizeof readiness) || !ready)
+    if (!ts_channel_write(channel, &readiness, sizeof readiness) || !ready)
         _exit(1);
-    kind->serve(fds[1], request->setup, request->setup_bytes, fds + 2, n_fds - 2);
+    kind->serve(channel, request->setup, request->setup_bytes, fds + 1, n_fds - 1);
     _exit(0);
 }
 
@@ -149,7 +138,6 @@ static bool settle(int socket)
 static int read_build(struct dl_phdr_info *info, size_t bytes, void *data)
 {
     struct build *build = data;
-    const ElfW(Nhdr) *note = NULL, *end = NULL;
     bool here = false;
     (void)bytes;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -162,8 +150,8 @@ static int read_build(struct dl_phdr_info *info, size_t bytes, void *data)
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_NOTE)
             continue;
-        note = (const void *)(info->dlpi_addr + part->p_vaddr);
-        end = (const void *)((const char *)note + part->p_memsz);
+        const ElfW(Nhdr) *note = (const void *)(info->dlpi_addr + part->p_vaddr);
+        const ElfW(Nhdr) *end = (const void *)((const char *)note + part->p_memsz);
         while (note + 1 <= end) {
             const char *name = (const char *)(note + 1);
             const char *id = name + (note->n_namesz + 3) / 4 * 4;
@@ -191,11 +179,11 @@ static void serve_requests(void)
         if (!ts_channel_receive(FIRST_FD, &request, sizeof request, fds, &n_fds))
             return;
         struct reply reply = {0};
-        if (n_fds > 1) {
+        if (n_fds > 0) {
             reply.pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
             reply.error = errno;
         }
-        if (n_fds > 1 && reply.pid == 0) {
+        if (n_fds > 0 && reply.pid == 0) {
             close(FIRST_FD);
             live(&request, fds, n_fds);
         }
@@ -209,10 +197,11 @@ static void serve_requests(void)
 static _Noreturn void serve_program(int socket, pid_t program)
 {
     settle_signals();
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "tomostage-forks", 0, 0, 0);
     forked_by = program;
-    if (getppid() != program || !settle(socket))
+    if (program)
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if ((program && getppid() != program) || !settle(socket))
         _exit(1);
     serve_requests();
     _exit(0);
@@ -268,29 +257,26 @@ static bool has_server(void)
     return false;
 }
 
-/* Forks the server from this thread; the server's children end when this thread does. The caller
- * holds the lock. */
-static bool fork_server(void)
+/* Forks the server, which ends with its socket, and if `with_thread` is set also with this thread,
+ * as do its children. Returns 0 or an errno. The caller holds the lock. */
+static int fork_server(bool with_thread)
 {
     int ends[2];
-    if (has_server())
-        return true;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return false;
+        return errno;
     const pid_t caller = getpid(), pid = fork();
     if (pid == 0)
-        serve_program(ends[1], caller);
+        serve_program(ends[1], with_thread ? caller : 0);
     const int error = errno;
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        errno = error;
-        return false;
+        return error;
     }
     server.caller = caller;
     server.pid = pid;
     server.socket = ends[0];
-    return true;
+    return 0;
 }
 
 /* Finds the server's program from the file that contains this function: a library or program in a
@@ -346,7 +332,7 @@ static bool is_same_build(const char *path)
     struct build here = {0}, there = {0};
     struct pollfd answer = {.fd = server.socket, .events = POLLIN};
     errno = 0;
-    if (dl_iterate_phdr(read_build, &here) && poll(&answer, 1, READY_MS) > 0 &&
+    if (dl_iterate_phdr(read_build, &here) > 0 && poll(&answer, 1, READY_MS) > 0 &&
         ts_channel_read(server.socket, &there, sizeof there) &&
         memcmp(&here, &there, sizeof here) == 0)
         return true;
@@ -362,8 +348,6 @@ static int spawn_server(void)
     char found[PATH_MAX];
     const char *path = server.program;
     int ends[2], error = ENOENT;
-    if (has_server())
-        return 0;
     if (!path && !find_program(found)) {
         snprintf(server.trouble, sizeof server.trouble,
                  "the library's program for the sandbox, libexec/tomostage/sandbox, is missing");
@@ -387,15 +371,22 @@ static int spawn_server(void)
     return ELIBBAD;
 }
 
+/* Starts a server if this process has none. Returns 0 or an errno. The caller holds the lock. */
+static int start_server(void)
+{
+    if (has_server())
+        return 0;
+    return server.began ? fork_server(false) : spawn_server();
+}
+
 bool ts_sandbox_begin(void)
 {
     pthread_mutex_lock(&server_lock);
-    const bool started = fork_server();
-    const int error = errno;
+    const int error = has_server() ? 0 : fork_server(true);
     server.began = true;
     pthread_mutex_unlock(&server_lock);
     errno = error;
-    return started;
+    return error == 0;
 }
 
 bool ts_sandbox_began(void)
@@ -429,7 +420,7 @@ static int ask(const struct request *request, const int *fds, int n_fds, pid_t *
 {
     struct reply reply;
     *server.trouble = '\0';
-    const int error = spawn_server();
+    const int error = start_server();
     *lost = false;
     if (error)
         return error;
@@ -451,15 +442,12 @@ static int launch(const struct request *request, const int *fds, int n_fds,
     int ends[2], handed[CHANNEL_FDS];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return errno;
-    handed[0] = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    handed[1] = ends[1];
+    handed[0] = ends[1];
     for (int i = 0; i < n_fds; i++)
-        handed[i + 2] = fds[i];
+        handed[i + 1] = fds[i];
     pthread_mutex_lock(&server_lock);
-    const int error = handed[0] < 0 ? errno : ask(request, handed, n_fds + 2, &child->pid, lost);
+    const int error = ask(request, handed, n_fds + 1, &child->pid, lost);
     pthread_mutex_unlock(&server_lock);
-    if (handed[0] >= 0)
-        close(handed[0]);
     close(ends[1]);
     if (error) {
         close(ends[0]);

@@ -25,7 +25,7 @@
 #include "io/sandbox/channel.h"
 #include "io/sandbox/sandbox_lock.h"
 
-enum { SANDBOX_FDS = CHANNEL_FDS - 2, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
+enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
 /* The hint for children that were ended from outside, twice, and for lack of memory. */
 #define CHILD_KILLED_HINT                                                                          \

@@ -30,11 +30,6 @@ static bool set_strides(struct ts_array *array)
     return true;
 }
 
-static bool is_image_type(enum ts_dtype dtype)
-{
-    return dtype <= TS_F32;
-}
-
 const char *ts_array_refusal(struct ts_array *array)
 {
     bool strided = false;
@@ -46,7 +41,7 @@ const char *ts_array_refusal(struct ts_array *array)
         return "has no data";
     if (array->rank < 2 || array->rank > TS_MAX_RANK)
         return "has not 2 to 4 axes";
-    if ((unsigned)array->dtype > TS_F16 || !is_image_type(array->dtype))
+    if ((unsigned)array->dtype > TS_F32)
         return "is not of one of the types u8, i8, u16, i16, u32, i32 and f32";
     for (int d = 0; d < array->rank; d++) {
         if (array->n[d] < 1)

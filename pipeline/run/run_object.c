@@ -212,8 +212,13 @@ void ts_run_destroy(struct ts_run *run)
 enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag)
 {
     forget_tables(run);
+    run->state.trace = run->options.profile ? ts_trace_create() : NULL;
+    if (run->options.profile && !run->state.trace)
+        return ts_diag_no_memory(diag, 0);
+    const enum ts_status status = ts_run(run->plan, &run->options, &run->state, diag);
+    ts_trace_destroy(run->state.trace);
     run->state = (struct run_state){0};
-    return ts_run(run->plan, &run->options, &run->state, diag);
+    return status;
 }
 
 void ts_run_stop(struct ts_run *run)

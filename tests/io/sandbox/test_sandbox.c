@@ -299,6 +299,30 @@ Test(sandbox, a_child_outlives_the_thread_that_started_it)
     }
 }
 
+/* A signal from outside may end the server of a program, which forks another. */
+Test(sandbox, a_lost_server_has_a_successor)
+{
+    static const struct sandbox_kind echoing = {.name = "echo", .serve = echo};
+    struct ts_diag *diag = ts_diag_create();
+    char path[64], children[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "r");
+    if (!file)
+        ts_test_skip("this kernel does not list children");
+    cr_assert_not_null(fgets(children, sizeof children, file));
+    fclose(file);
+    const pid_t server = (pid_t)strtol(children, NULL, 10);
+    cr_assert_gt(server, 0);
+    cr_assert_eq(kill(server, SIGKILL), 0);
+    for (int i = 0; i < 2; i++) {
+        struct sandbox_child child;
+        cr_assert_eq(ts_sandbox_start(&echoing, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK,
+                     "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+        ts_sandbox_end(&child, NULL, 0);
+    }
+    ts_diag_destroy(diag);
+}
+
 /* Batch systems set such limits; nobody can raise them again. */
 Test(sandbox, a_limit_of_the_system_is_kept)
 {
