@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "io/source/drop_views.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
@@ -382,12 +383,6 @@ static double depth_of(const float *row, int64_t n)
     return most > 0 && isfinite(least) ? 1 - least / most : 0;
 }
 
-static int compare_depths(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* Finds views whose least transmission is nearly the largest, if in half of the views, and in the
    views beside these, an object takes away at least a fifth. `depths` is room for 2 * n_views
    numbers. */
@@ -400,7 +395,7 @@ static struct rows_found find_blank(const float *transmission, int64_t n_views, 
         return found;
     for (int64_t v = 0; v < n_views; v++)
         sorted[v] = depths[v] = depth_of(transmission + v * n, n);
-    qsort(sorted, (size_t)n_views, sizeof *sorted, compare_depths);
+    qsort(sorted, (size_t)n_views, sizeof *sorted, ts_compare_doubles);
     const double usual = sorted[n_views / 2];
     for (int64_t v = 0, end; usual > object && v < n_views; v = end) {
         for (end = v; end < n_views && depths[end] < usual / 4; end++)
