@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes a frame of DICOM RLE. A frame is a header of 16 numbers (how many segments, if each
+ * Decodes a frame of DICOM RLE. A frame is a header of 16 numbers (how many segments, where each
  * starts) and one PackBits segment for each byte of the cells, most significant first. A control
  * byte c means: 0..127, c + 1 bytes as they are; 129..255, the next byte 257 - c times; 128,
  * nothing. A segment ends with its n-th byte and one byte of padding at most, which makes it even.

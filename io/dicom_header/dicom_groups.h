@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A multi-frame file states in functional groups if each of its frames lies and what it shows: once
+ * A multi-frame file states in functional groups where each frame lies and what it shows: once
  * for all frames in the shared groups, and frame by frame in the per-frame groups. This reads them,
  * and lists the images of a file. Source: DICOM PS3.3 C.7.6.16 (Multi-frame Functional Groups).
  */

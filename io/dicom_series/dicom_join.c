@@ -229,8 +229,8 @@ static bool same_plane(const struct dicom_image *a, const struct dicom_image *b)
     return same;
 }
 
-/* Numbers the positions of the items. Returns how many there are; 0 if the images do not be in
- * parallel planes. */
+/* Numbers the positions of the items. Returns how many there are; 0 if the images are not
+ * in parallel planes. */
 static size_t number_places(struct item *items, size_t n)
 {
     const struct dicom_image *first = items[0].image;

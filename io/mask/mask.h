@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The source format `mask` makes a volume of integers of a file of regions, on the grid of the
- * image that it goes with. One chosen region has 1 if it is and 0 elsewhere; without a choice each
+ * image that it goes with. One chosen region is 1 inside and 0 outside; without a choice each
  * region has its number, and a voxel in two regions is refused.
  */
 #ifndef IO_MASK_MASK_H

@@ -80,7 +80,7 @@ static inline double mask_nearest(double place)
     return floor(place + 0.5 + 1e-6);
 }
 
-/* ---- if the indices of one lattice lie on another ----------------------------------------- */
+/* ---- from the indices of one lattice to those of another ---------------------------------- */
 
 /* Rounds a map from the grid's indices (x, y, z) to those of another lattice, if it only exchanges,
    reverses and shifts axes, within `tolerance` of an index everywhere in the grid. Returns false,

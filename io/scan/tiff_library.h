@@ -2,7 +2,7 @@
  *
  * A sandboxed worker reads TIFF files through libtiff, because a damaged file can make the library
  * crash, loop or use all memory. It lists and checks the pages of a file, and decodes those whose
- * rows do not be in the file as they are. These are the jobs, the answers and what of them passes
+ * rows are not in the file as they are. These are the jobs, the answers and what of them passes
  * through the memory that it shares with the program.
  */
 #ifndef IO_SCAN_TIFF_LIBRARY_H
