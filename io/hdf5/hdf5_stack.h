@@ -132,12 +132,13 @@ void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader); /* NULL doe
 /* Reads a box, without a child. If several chunks are damaged, reports the first in their order. */
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box);
-/* Reads all of a dataset of rank 0 or 1 as n doubles in the arena, at most `most`. Refuses integers
-   that double cannot hold. *values is NULL if there is no such dataset. */
+/* Reads all of a dataset of one axis or none, not counting axes of length 1, as n doubles in the
+   arena, at most `most`. Refuses integers that double cannot hold. *values is NULL if there is no
+   such dataset. */
 enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset,
                                   const char *name, int64_t most, double **values, int64_t *n);
 /* Reads a list of n vectors with so many columns at a path below `from`: a dataset of rank 2, or,
-   for one column, of rank 0 or 1. `most` limits the number of all numbers. */
+   for one column, a list. `most` limits the number of all numbers. */
 enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from,
                                      const char *path, int64_t columns, int64_t most,
                                      double **values, int64_t *n);

@@ -59,6 +59,17 @@ static void pad(struct hdf5_stack *stack)
     storage->rank = 3;
 }
 
+/* Returns the number of axes; of a list, those of length 1 beside a longer one do not count. */
+static int count_axes(const struct hdf5_storage *storage, int rank)
+{
+    int longer = 0;
+    if (rank != 1 || storage->rank > 3)
+        return storage->rank;
+    for (int d = 0; d < storage->rank; d++)
+        longer += storage->n[d] != 1;
+    return longer;
+}
+
 static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack,
                                   int rank)
 {
@@ -70,7 +81,8 @@ static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_st
     const int n_axes = stack->storage.rank;
     size_t bytes = ts_dtype_bytes(stack->stored);
     rank = rank == TS_MAX_RANK || rank == STACK_ANY_RANK ? 3 : rank;
-    if (rank > 1 ? n_axes != rank : n_axes > rank)
+    const int counted = count_axes(&stack->storage, rank);
+    if (rank > 1 ? n_axes != rank : counted > rank)
         return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name,
                                     n_axes, rank);
     for (int d = 0; d < 3; d++) {

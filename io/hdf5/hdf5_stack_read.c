@@ -721,8 +721,7 @@ void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader)
 static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most,
                                    double **values)
 {
-    const int64_t count =
-        stack->n[0] * stack->n[1]; /* 32 bits each at most, as check_sizes knows */
+    const int64_t count = stack->n[0] * stack->n[1] * stack->n[2]; /* as check_sizes knows */
     if (count > most)
         return ts_hdf5_input_refuse(input, "hdf5-size",
                                     "%s has %" PRId64 " values, expected at most %" PRId64,
@@ -733,8 +732,8 @@ static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *
     *values = ts_arena_alloc(input->arena, (size_t)count * sizeof **values);
     if (!*values)
         return ts_diag_no_memory(input->diag, (size_t)count * sizeof **values);
-    const struct hdf5_box box = {.end = {stack->n[0], stack->n[1], 1},
-                                 .stride = {stack->n[1], 1, 1},
+    const struct hdf5_box box = {.end = {stack->n[0], stack->n[1], stack->n[2]},
+                                 .stride = {stack->n[1] * stack->n[2], stack->n[2], 1},
                                  .out = *values,
                                  .doubles = true};
     struct pool *readers = ts_pool_create(1);
@@ -756,13 +755,16 @@ static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref 
     if (dataset->kind == FINDER_NONE)
         return TS_OK;
     enum ts_status status = ts_hdf5_stack_open(input, dataset, name, columns > 1 ? 2 : 1, &stack);
-    if (status == TS_OK && stack.n[1] != columns)
+    if (status == TS_OK && columns > 1 && stack.n[1] != columns)
         status = ts_hdf5_input_refuse(input, "hdf5-size",
                                       "%s has %" PRId64 " columns, expected %" PRId64, stack.name,
                                       stack.n[1], columns);
+    if (status == TS_OK && columns == 1 && stack.has_gaps)
+        status = ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                                      "nothing gives some of the values of %s", stack.name);
     if (status == TS_OK)
         status = read_numbers(input, &stack, most, values);
-    *n = stack.n[0];
+    *n = columns > 1 ? stack.n[0] : stack.n[0] * stack.n[1] * stack.n[2];
     ts_hdf5_stack_close(&stack);
     return status;
 }

@@ -69,6 +69,30 @@ void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, cons
     H5Sclose(space);
 }
 
+void ts_scan_file_reshape(const char *path, int rank, const hsize_t *shape, const hsize_t *chunk)
+{
+    const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT),
+                list = H5Pcreate(H5P_DATASET_CREATE), old = H5Dopen2(file, path, H5P_DEFAULT);
+    const bool units = H5Aexists(old, "units") > 0;
+    const hsize_t most[3] = {H5S_UNLIMITED, H5S_UNLIMITED, H5S_UNLIMITED};
+    const hid_t space = H5Screate_simple(rank, shape, chunk[0] ? most : NULL);
+    double values[SCAN_FRAMES];
+    cr_assert(H5Dread(old, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(old);
+    cr_assert(H5Ldelete(file, path, H5P_DEFAULT) >= 0);
+    if (chunk[0])
+        H5Pset_chunk(list, rank, chunk);
+    const hid_t dataset =
+        H5Dcreate2(file, path, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    if (units)
+        ts_scan_file_text(dataset, "units", "degree");
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(list);
+    cr_assert(H5Fclose(file) >= 0);
+}
+
 /* Selects the frames before one, or those behind it, in place of what is selected or beside it. */
 static void select_frames(hid_t space, hsize_t frames, hsize_t unwritten, bool behind,
                           H5S_seloper_t how)

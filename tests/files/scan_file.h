@@ -38,6 +38,8 @@ void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *va
 /* In place of a list that is there: n integers of 64 bits, stored as this type; values are int64_t
  * or, where the type has no sign, uint64_t. */
 void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, const void *values);
+/* Writes a list that is there as a dataset of so many axes, of chunks if `chunk` is not 0. */
+void ts_scan_file_reshape(const char *path, int rank, const hsize_t *shape, const hsize_t *chunk);
 /* Frames as u16, or as `storage` says. */
 void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames,
                          const struct scan_storage *storage);

@@ -75,6 +75,22 @@ Test(exchange, axes_in_another_order_are_refused)
     refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are y:theta:x, expected theta:y:x");
 }
 
+Test(exchange, theta_may_be_a_column)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    static const hsize_t shapes[][2] = {{SCAN_FRAMES, 1}, {1, SCAN_FRAMES}};
+    for (size_t i = 0; i < 2; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
+        ts_scan_file_reshape("/exchange/theta", 2, shapes[i], (const hsize_t[]){0});
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        for (int v = 0; v < SCAN_FRAMES; v++)
+            cr_expect_eq(source->image.axes[1].positions[v], theta[v], "view %d", v);
+        source->ops->close(source);
+    }
+}
+
 Test(exchange, never_invents_angles)
 {
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};

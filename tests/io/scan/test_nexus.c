@@ -365,6 +365,41 @@ Test(nexus, alignment_frames_are_left_out)
     refuse_scan(&scan, "image-key", "image_key_control has 5 values, expected 7");
 }
 
+/* Axes of length 1, with which MATLAB and others write lists, do not count. */
+Test(nexus, lists_may_be_rows_or_columns)
+{
+    static const struct {
+        int rank;
+        hsize_t shape[3], chunk[3];
+    } rows[] = {{2, {SCAN_FRAMES, 1}, {0}},         {2, {1, SCAN_FRAMES}, {0}},
+                {3, {1, SCAN_FRAMES, 1}, {0}},      {2, {SCAN_FRAMES, 1}, {3, 1}},
+                {2, {1, SCAN_FRAMES}, {1, 3}},      {2, {1, SCAN_FRAMES}, {4, 2}},
+                {3, {1, 1, SCAN_FRAMES}, {1, 2, 3}}};
+    static const char *const lists[] = {"/entry1/holder/rotation_angle",
+                                        "/entry1/instrument/detector/image_key"};
+    static const int frames[] = {2, 3, 5};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = nexus_set();
+        struct source *source;
+        make_scan(&good);
+        for (size_t k = 0; k < 2; k++)
+            ts_scan_file_reshape(lists[k], rows[i].rank, rows[i].shape, rows[i].chunk);
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
+        const double *positions = source->image.axes[1].positions;
+        cr_expect(positions[0] == 10 && positions[1] == 20 && positions[2] == 45.5, "row %zu", i);
+        ts_scan_file_check(source, frames, SCAN_ROWS);
+        source->ops->close(source);
+    }
+    struct scan scan = good;
+    scan.n_angles = 6;
+    struct param_set set = nexus_set();
+    struct source *source = NULL;
+    make_scan(&scan);
+    ts_scan_file_reshape(lists[0], 2, (const hsize_t[]){3, 2}, (const hsize_t[]){0});
+    cr_expect_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "hdf5-rank", "rotation_angle has 2 axes, expected 1");
+}
+
 Test(nexus, refuses_with_its_own_words)
 {
     struct scan scan = good;
