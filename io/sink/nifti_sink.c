@@ -48,6 +48,7 @@ typedef bool nifti_sidecar_write(FILE *stream, const struct sink_request *reques
                                  const struct nifti_timing *timing);
 
 enum { TEXT_BYTES = 1024 };
+static const double SAME_STEP = 0.01; /* how far clocks are off, in steps */
 
 static int64_t volumes_of(const struct sink_request *request)
 {
@@ -56,16 +57,30 @@ static int64_t volumes_of(const struct sink_request *request)
 
 /* ---- beside it: times ------------------------------------------------------------------------ */
 
-/* Returns true if the volumes are one Repetition Time apart, within 5 % or the error of a clock of
-   whole seconds. */
-static bool is_repeated(double step_s, double repetition_s, int64_t n)
+/* Returns how far the time of a volume is from an even step, in s. */
+static double off_step(const struct ts_axis *axis, int64_t i, double step_s)
 {
-    return fabs(step_s - repetition_s) <=
-           fmax(0.05 * repetition_s, fmin(1.0 / (double)(n - 1), repetition_s / 2));
+    return ts_axis_position(axis, i) - ts_axis_position(axis, 0) - (double)i * step_s;
 }
 
-/* Finds the step: the Repetition Time if the volumes are one apart, else the mean distance of their
-   times. */
+/* Returns true if clocks of whole seconds tell these times of volumes that are one Repetition Time
+   apart: steps differ although they would not, and no time is off by a second. */
+static bool is_rounded(const struct ts_axis *axis, double repetition_s, double mean_s)
+{
+    double low = 0, high = 0;
+    bool whole = true, equal = true;
+    for (int64_t i = 1; i < axis->n; i++) {
+        const double since = off_step(axis, i, 0), off = off_step(axis, i, repetition_s);
+        whole &= since == rint(since);
+        equal &= off_step(axis, i, mean_s) == 0;
+        low = fmin(low, off);
+        high = fmax(high, off);
+    }
+    return whole && !equal && high - low < 1;
+}
+
+/* Finds the step: the mean distance of the times, but the Repetition Time if the times agree with
+   it. */
 static void find_timing(const struct sink_request *request, struct nifti_timing *timing)
 {
     const struct ts_axis *axis = request->volumes;
@@ -75,19 +90,20 @@ static void find_timing(const struct sink_request *request, struct nifti_timing 
     *timing = (struct nifti_timing){.step_s = 0, .even = true};
     if (!axis || axis->kind != TS_AXIS_TIME || strcmp(axis->unit, "s") != 0 || axis->n < 2)
         return;
-    const double mean =
-        (ts_axis_position(axis, axis->n - 1) - ts_axis_position(axis, 0)) / (double)(axis->n - 1);
-    bool whole = true;
-    timing->step_s = is_repeated(mean, repetition_s, axis->n) ? repetition_s : mean;
-    for (int64_t i = 1; i < axis->n; i++) {
-        const double since = ts_axis_position(axis, i) - ts_axis_position(axis, 0);
-        whole &= since == rint(since);
+    const int64_t steps = axis->n - 1;
+    const double mean = off_step(axis, steps, 0) / (double)steps;
+    timing->step_s = mean;
+    if (repetition_s > 0 && is_rounded(axis, repetition_s, mean)) {
+        timing->step_s = repetition_s;
+        return;
     }
-    const double tolerance = whole && timing->step_s == repetition_s ? fmax(1, 0.1 * timing->step_s)
-                                                                     : 0.1 * timing->step_s;
-    for (int64_t i = 1; i < axis->n; i++)
-        timing->even &= fabs(ts_axis_position(axis, i) - ts_axis_position(axis, i - 1) -
-                             timing->step_s) <= tolerance;
+    bool repeats = true;
+    for (int64_t i = 1; i < axis->n; i++) {
+        timing->even &= fabs(off_step(axis, i, mean)) <= SAME_STEP * mean;
+        repeats &= fabs(off_step(axis, i, repetition_s)) <= SAME_STEP * mean;
+    }
+    if (repeats)
+        timing->step_s = repetition_s;
 }
 
 /* ---- beside it: facts ------------------------------------------------------------------------ */

@@ -709,9 +709,9 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         take_components(&layout, &header, diag);
         take_spectrum(&layout, &header);
         take_times(&layout, &header, diag);
-        ts_nifti_warn_beside(&layout, diag);
         settle_forms(&layout, &header, diag);
         take_geometry(&layout, &header);
+        ts_nifti_read_beside(&layout, diag);
         warn_of_forms(&layout, &header, diag);
     }
     layout.quantity = (enum ts_quantity)params->quantity;

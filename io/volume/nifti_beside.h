@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files beside a NIfTI image, of BIDS (.json) and FSL (.bval), say more of it than is read.
+ * Reads the files beside a NIfTI image, of BIDS (.json) and FSL (.bval and .bvec), that say when
+ * its volumes were acquired, or how they are weighted.
  */
 #ifndef IO_VOLUME_NIFTI_BESIDE_H
 #define IO_VOLUME_NIFTI_BESIDE_H
 
 #include "io/volume/volume_source.h"
 
-/* Warns of times that contradict those of the header, which are used, and of b-values. */
-void ts_nifti_warn_beside(const struct volume_layout *layout, struct ts_diag *diag);
+/* Takes the positions of the volumes, and the gradients of a diffusion series, from these files.
+   The transform must be there. Warns of what does not fit the image, or contradicts its header. */
+void ts_nifti_read_beside(struct volume_layout *layout, struct ts_diag *diag);
 
 #endif

@@ -599,30 +599,39 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
                                              (unsigned long long)held);
 }
 
-/* Describes the axis of several volumes: by time, by number if there is no unit of time, or by the
-   axis' own name. */
+/* Returns the positions of the volumes; NULL if memory is out. */
+static const double *volume_positions(const struct volume_layout *layout)
+{
+    const size_t n = (size_t)layout->n[3];
+    if (layout->positions)
+        return layout->positions;
+    double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
+    for (size_t i = 0; i < n && positions; i++)
+        positions[i] = layout->first + (double)i * layout->step;
+    return positions;
+}
+
+/* Describes the axis of several volumes: by time, by number if there is no unit of time, by
+   b-value, or by the axis' own name. */
 static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &source->layout;
-    const size_t n = (size_t)layout->n[3];
     struct ts_axis *axis = &source->in.base.volume_axis;
     source->in.base.n_volumes = layout->n[3];
     *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
-    if (!layout->by && !(layout->step > 0))
+    if (!layout->by && !layout->positions && !(layout->step > 0))
         return TS_OK;
-    double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
-    if (!positions)
-        return ts_diag_no_memory(diag, n * sizeof *positions);
-    for (size_t i = 0; i < n; i++)
-        positions[i] = layout->first + (double)i * layout->step;
-    *axis = (struct ts_axis){.kind = layout->by ? TS_AXIS_ITEM : TS_AXIS_TIME,
-                             .n = layout->n[3],
-                             .unit = !layout->by       ? "s"
-                                     : layout->by_unit ? layout->by_unit
-                                                       : "",
-                             .positions = positions,
-                             .name = layout->by};
-    return TS_OK;
+    *axis =
+        (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .unit = "s", .name = layout->by};
+    if (layout->by) {
+        axis->kind = TS_AXIS_ITEM;
+        axis->unit = layout->by_unit ? layout->by_unit : "";
+    } else if (layout->weighted) {
+        axis->kind = TS_AXIS_B;
+        axis->unit = "s/mm2";
+    }
+    axis->positions = volume_positions(layout);
+    return axis->positions ? TS_OK : ts_diag_no_memory(diag, (size_t)axis->n * sizeof(double));
 }
 
 /* Warns that a file without a place is reversed by convention, which its writer may not have

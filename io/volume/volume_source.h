@@ -38,11 +38,13 @@ struct volume_layout {
     const char *by_unit; /* unit of that axis, or NULL */
     /* positions along that axis, times in s; step 0: times are not known, volumes are numbered */
     double first, step;
-    bool upwards;           /* without a transform, row 0 is the bottom row on screen */
-    double spacing[3];      /* of x, y and z in mm; 0: not known */
-    bool has_transform;     /* the file states the place of the volume in the patient */
-    double transform[3][4]; /* from voxel (x, y, z, 1) to LPS in mm */
-    enum ts_dtype stored;   /* TS_U64 with `is_signed` is int64 */
+    const double *positions; /* of the volumes, times in s or b-values; NULL: those of `step` */
+    bool weighted;           /* the positions are b-values in s/mm2 */
+    bool upwards;            /* without a transform, row 0 is the bottom row on screen */
+    double spacing[3];       /* of x, y and z in mm; 0: not known */
+    bool has_transform;      /* the file states the place of the volume in the patient */
+    double transform[3][4];  /* from voxel (x, y, z, 1) to LPS in mm */
+    enum ts_dtype stored;    /* TS_U64 with `is_signed` is int64 */
     bool is_signed;
     bool doubles; /* the image is TS_F64 if 32-bit floats would round it */
     bool swapped;

@@ -177,6 +177,10 @@ def diffusion_for_fsl(folder):
         path, turned = f"{folder}/turned.nii", np.loadtxt(f"{folder}/turned.bvec")
         assert np.sign(np.linalg.det(nibabel.load(path).affine[:3, :3])) == sign, to
         assert np.allclose(in_patient(path, turned), (directions * [-1, -1, 1]).T, atol=1e-5), to
+        run("run", f"nifti {path} | save name=same | hdf5 {folder}/back.h5", "--force")
+        with h5py.File(f"{folder}/back.h5") as file:
+            assert np.allclose(file["/entry/inputs/input/diffusion_gradient_direction"], directions, atol=1e-5), to
+            assert np.array_equal(file["/entry/data/b"], bvals), to
     if not shutil.which("dcm2niix"):
         raise Skip("dcm2niix is missing")
     os.makedirs(f"{folder}/theirs")

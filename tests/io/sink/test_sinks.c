@@ -398,13 +398,45 @@ static void write_series(const struct series_of *series)
 Test(sinks, say_of_the_fourth_axis_what_is_known)
 {
     static const double even[] = {0, 3.0125, 6.025}, uneven[] = {0, 3, 20}, echoes[] = {7, 14, 21},
-                        b[] = {0, 1000, 1000}, late[] = {-0.5, 2.5, 5.5};
+                        b[] = {0, 1000, 1000}, late[] = {-0.5, 2.5, 5.5}, near[] = {0, 2.095, 4.19},
+                        clock[] = {0, 3.0025, 6.0025}, seconds[] = {0, 2, 5}, whole[] = {0, 3, 6},
+                        quick[] = {0, 0.02, 0.04}, wavy[] = {0, 2, 4.15};
     static const struct series_of cases[] = {
         {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = even},
          3000,
          3,
          NIFTI_SECONDS,
          "\"RepetitionTime\": 3"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = near},
+         2000,
+         2.095,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 2.095"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = clock},
+         3000,
+         3,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 3,"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = seconds},
+         2600,
+         2.6,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 2.6"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = whole},
+         2900,
+         3,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 3,"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = quick},
+         15,
+         0.02,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 0.02,"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = wavy},
+         2000,
+         2.075,
+         NIFTI_SECONDS,
+         "\"VolumeTiming\""},
         {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = even},
          0,
          3.0125,
@@ -453,7 +485,8 @@ Test(sinks, say_of_the_fourth_axis_what_is_known)
         free(bytes);
         char *json = ts_test_read(in_folder("a.json"), &length);
         cr_assert(strstr(json, cases[i].timing), "case %zu: %s", i, json);
-        cr_assert_eq(strstr(json, "VolumeTiming") != NULL, cases[i].axis.positions == uneven);
+        cr_assert_eq(strstr(json, "VolumeTiming") != NULL,
+                     cases[i].axis.positions == uneven || cases[i].axis.positions == wavy);
         free(json);
     }
     expect_text("a.bval", "0 1000 1000\n"); /* of the last case */
