@@ -30,9 +30,10 @@ const char *ts_file_signature(int fd, const char *path)
     const bool read = pread(fd, start, sizeof start, 0) > 0;
     for (size_t i = 0; read && i < sizeof signatures / sizeof *signatures; i++)
         if (memcmp(start + signatures[i].offset, signatures[i].bytes, signatures[i].n) == 0)
-            return !strcmp(signatures[i].format, "gzip") && ts_ends_in(path, ".nii.gz")
-                       ? "nifti"
-                       : signatures[i].format;
+            return strcmp(signatures[i].format, "gzip") != 0 ? signatures[i].format
+                   : ts_ends_in(path, ".nii.gz")             ? "nifti"
+                   : ts_ends_in(path, ".mgz")                ? NULL
+                                                             : "gzip";
     return NULL;
 }
 

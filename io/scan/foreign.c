@@ -17,11 +17,16 @@
 #include "io/file/regular_file.h"
 #include "io/scan/file_kind.h"
 
-enum { LOOKED_AT = 512, NAME_BYTES = 256 };
+enum { LOOKED_AT = 512, NAME_BYTES = 256, PATH_BYTES = 4096 };
 
 #define PYTHON_NPY(values)                                                                         \
     "in Python: numpy.save('NEW.npy', numpy.ascontiguousarray(" values                             \
     ")), and then input: {npy: NEW.npy}"
+#define SIMPLE_ITK                                                                                 \
+    "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "   \
+    "{nrrd: NEW.nrrd}"
+#define NIBABEL                                                                                    \
+    "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"
 #define EXPORT                                                                                     \
     "export it as TIFF files with the program that wrote it, and read these: input: {tiff: "       \
     "FOLDER, pages: slices, "                                                                      \
@@ -53,20 +58,13 @@ static const struct foreign {
      208,
      {".mrc", ".rec", ".ali", ".mrcs"},
      PYTHON_NPY("mrcfile.read('FILE')")},
-    {"a MetaImage file",
-     "ObjectType",
-     10,
-     0,
-     {".mha", ".mhd"},
-     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "
-     "{nrrd: NEW.nrrd}"},
+    {"a MetaImage file", "ObjectType", 10, 0, {".mha", ".mhd"}, SIMPLE_ITK},
     {"a VTK file",
      "# vtk DataFile",
      14,
      0,
      {".vtk"},
-     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "
-     "{nrrd: NEW.nrrd}; where it holds structured points"},
+     SIMPLE_ITK "; where it holds structured points"},
     {"a VTK file", "<VTKFile", 8, 0, {".vti"}, EXPORT},
     {"a FITS file",
      "SIMPLE  =",
@@ -100,24 +98,28 @@ static const struct foreign {
     {"a DM3 or DM4 file of DigitalMicrograph", NULL, 0, 0, {".dm3", ".dm4"}, EXPORT},
     {"a HIS file of a flat panel detector", NULL, 0, 0, {".his"}, EXPORT},
     {"a SEQ file of a camera", NULL, 0, 0, {".seq"}, EXPORT},
-    {"an Analyze file",
-     "\x5C\x01\0\0",
-     4,
-     0,
-     {NULL},
-     "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"},
-    {"an Analyze file",
-     "\0\0\x01\x5C",
-     4,
-     0,
-     {NULL},
-     "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"},
-    {"a header of ENVI",
+    {"an Analyze file", "\x5C\x01\0\0", 4, 0, {NULL}, NIBABEL},
+    {"an Analyze file", "\0\0\x01\x5C", 4, 0, {NULL}, NIBABEL},
+    {"a FreeSurfer volume", NULL, 0, 0, {".mgz", ".mgh"}, NIBABEL},
+    {"an ENVI file",
      "ENVI",
      4,
      0,
      {NULL},
-     "its values lie in the file beside it; for that one, " RAW},
+     PYTHON_NPY("spectral.envi.open('FILE').open_memmap().transpose(2, 0, 1)") "; each band is a "
+                                                                               "slice"},
+    {"the file of values of a NRRD header beside it",
+     "NRRD000",
+     7,
+     0,
+     {NULL},
+     "input: {nrrd: FILE}"},
+    {"the file of values of a NIfTI header beside it",
+     "ni1\0",
+     4,
+     344,
+     {NULL},
+     "input: {nifti: FILE}"},
     {"a file of values without a header, or with one that is not known",
      NULL,
      0,
@@ -137,7 +139,8 @@ static bool ends_in_any(const char *path, const char *const endings[6])
     return false;
 }
 
-static const struct foreign *find_format(const char *path)
+/* Returns the format that the first bytes of a file tell, or NULL. */
+static const struct foreign *find_by_bytes(const char *path)
 {
     char start[LOOKED_AT] = "", reason[NAME_BYTES];
     struct stat found;
@@ -152,10 +155,44 @@ static const struct foreign *find_format(const char *path)
         if (formats[i].bytes && n >= (ssize_t)(formats[i].offset + formats[i].n) &&
             !memcmp(start + formats[i].offset, formats[i].bytes, formats[i].n))
             return &formats[i];
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (ends_in_any(path, formats[i].endings))
-            return &formats[i];
     return NULL;
+}
+
+/* Finds the header of a file of values: it has the name of the file with another ending, or with
+   one more. `header`: its path. */
+static const struct foreign *find_header(const char *path, char header[PATH_BYTES])
+{
+    static const char *const endings[] = {".hdr", ".mhd", ".nhdr"};
+    const char *suffix = strrchr(ts_base_name(path), '.');
+    const int whole = (int)strlen(path), stem = suffix ? (int)(suffix - path) : whole;
+    for (size_t i = 0; i < 2 * sizeof endings / sizeof *endings; i++) {
+        const bool more = i % 2;
+        if (snprintf(header, PATH_BYTES, "%.*s%s", more ? whole : stem, path, endings[i / 2]) >=
+                PATH_BYTES ||
+            !strcmp(header, path))
+            continue;
+        const struct foreign *format = find_by_bytes(header);
+        if (format)
+            return format;
+    }
+    return NULL;
+}
+
+/* Finds the format of a file. `named`: the path of the file that a hint names, which is its header
+   if that is another file. */
+static const struct foreign *find_format(const char *path, char named[PATH_BYTES])
+{
+    struct stat found;
+    const struct foreign *format = find_by_bytes(path);
+    if (stat(path, &found) != 0 || !S_ISREG(found.st_mode))
+        return NULL;
+    if (!format && (format = find_header(path, named)))
+        return format;
+    snprintf(named, PATH_BYTES, "%s", path);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && !format; i++)
+        if (ends_in_any(path, formats[i].endings))
+            format = &formats[i];
+    return format;
 }
 
 /* Returns true if a name can be put into a hint between quotes. */
@@ -190,10 +227,11 @@ static void write_hint(const struct foreign *format, const char *path, char hint
 
 const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
 {
-    const struct foreign *format = find_format(path);
+    char named[PATH_BYTES];
+    const struct foreign *format = find_format(path, named);
     if (!format)
         return NULL;
-    write_hint(format, path, hint);
+    write_hint(format, named, hint);
     return format->name;
 }
 
@@ -202,13 +240,13 @@ const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
 static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
 {
     enum { FILES_MAX = 1000 };
-    char file[4096], first[4096] = "";
+    char file[PATH_BYTES], first[PATH_BYTES] = "", named[PATH_BYTES];
     DIR *folder = opendir(path);
     int n = 0;
     for (const struct dirent *entry; folder && n < FILES_MAX && (entry = readdir(folder)); n++)
         if (entry->d_name[0] != '.' &&
             snprintf(file, sizeof file, "%s/%s", path, entry->d_name) < (int)sizeof file &&
-            (!*first || strcmp(file, first) < 0) && find_format(file))
+            (!*first || strcmp(file, first) < 0) && find_format(file, named))
             memcpy(first, file, sizeof first);
     if (folder)
         closedir(folder);

@@ -76,11 +76,13 @@ static const struct {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
+enum { NIFTI_INT64 = 1024 };
+
 static const struct {
     int datatype;
     enum ts_dtype dtype;
-} types[] = {{2, TS_U8},   {4, TS_I16},  {8, TS_I32},   {16, TS_F32},
-             {64, TS_F64}, {256, TS_I8}, {512, TS_U16}, {768, TS_U32}};
+} types[] = {{2, TS_U8},   {4, TS_I16},   {8, TS_I32},   {16, TS_F32},          {64, TS_F64},
+             {256, TS_I8}, {512, TS_U16}, {768, TS_U32}, {NIFTI_INT64, TS_U64}, {1280, TS_U64}};
 
 int ts_nifti_datatype(enum ts_dtype dtype)
 {
@@ -114,9 +116,6 @@ static const char *nifti_name(int datatype)
     case 128:
     case 2304:
         return "RGB colors";
-    case 1024:
-    case 1280:
-        return "integers of 64 bits";
     case 1536:
         return "floats of 128 bits";
     default:
@@ -426,8 +425,11 @@ static enum ts_status take_axes(struct volume_layout *layout, const struct nifti
             ts_volume_refuse(layout, "nifti-volumes", diag,
                              "has a fifth axis or more: axis %d has %g elements", d + 1,
                              header->dim[1 + d]);
-            return ts_diag_hint(diag, "a chain reads volumes by time; split the file first with "
-                                      "another program, for example nibabel in Python");
+            return ts_diag_hint(diag,
+                                "a chain reads volumes along a fourth axis: in Python: "
+                                "nibabel.save(nibabel.load('FILE').slicer[:, :, :, :, 0], "
+                                "'NEW.nii'), and then input: {nifti: NEW.nii}, takes the first of "
+                                "the fifth");
         }
     return TS_OK;
 }
@@ -438,11 +440,16 @@ static enum ts_status take_type(struct volume_layout *layout, const struct nifti
     const int datatype = (int)header->datatype;
     if (!nifti_dtype(datatype, &layout->stored)) {
         ts_volume_refuse(layout, "nifti-type", diag,
-                         "holds %s (datatype %d), not integers of at most 32 bits or floats",
+                         "holds %s (datatype %d), not integers or floats of at most 64 bits",
                          nifti_name(datatype), datatype);
-        return ts_diag_hint(diag,
-                            "convert it with another program first, for example nibabel in Python");
+        return strcmp(nifti_name(datatype), "complex numbers") != 0
+                   ? TS_BAD_INPUT
+                   : ts_diag_hint(diag, "their magnitudes are read: in Python: i = "
+                                        "nibabel.load('FILE'); nibabel.save(nibabel.Nifti1Image("
+                                        "abs(i.dataobj[...]).astype('f4'), i.affine), 'NEW.nii'), "
+                                        "and then input: {nifti: NEW.nii}");
     }
+    layout->is_signed = datatype == NIFTI_INT64;
     const double bits = 8 * (double)ts_dtype_bytes(layout->stored);
     if (header->bits != bits) {
         ts_volume_refuse(

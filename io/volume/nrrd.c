@@ -24,6 +24,7 @@
 
 enum { HEADER_BYTES = 64 << 10, AXES = 3 };
 static const double SAME_SPACING = 0.01; /* of the spacing */
+#define SEGMENT "Segment0_" /* begins the pairs of the first segment, in files of 3D Slicer */
 
 static const struct param nrrd_params[] = {
     PARAM(struct nrrd_params, nrrd, .required = true, .unit = "",
@@ -32,6 +33,9 @@ static const struct param nrrd_params[] = {
     VOLUME_QUANTITY_PARAM(struct nrrd_params),
     SLICES_PARAM(struct nrrd_params),
 };
+
+#define INT64_NAMES                                                                                \
+    "|longlong|long long|long long int|signed long long|signed long long int|int64|int64_t|"
 
 static const struct {
     const char *names; /* separated by bars */
@@ -43,6 +47,8 @@ static const struct {
     {"|ushort|unsigned short|unsigned short int|uint16|uint16_t|", TS_U16},
     {"|int|signed int|int32|int32_t|", TS_I32},
     {"|uint|unsigned int|uint32|uint32_t|", TS_U32},
+    {INT64_NAMES, TS_U64},
+    {"|ulonglong|unsigned long long|unsigned long long int|uint64|uint64_t|", TS_U64},
     {"|float|", TS_F32},
     {"|double|", TS_F64},
 };
@@ -75,6 +81,7 @@ struct nrrd {
     double signs[3];
     double directions[3][3], origin[3]; /* directions[d]: direction of axis d */
     bool negative;                      /* a spacing is */
+    bool segments, fractions;           /* it is a segmentation of 3D Slicer, and of fractions */
     int64_t skip;
     const char *data_file, *old_min, *old_max, *space;
 };
@@ -119,18 +126,18 @@ static bool read_numbers(const char *text, int n, bool unknown, double *values)
     return text[strspn(text, " \t")] == '\0';
 }
 
-/* Reads n vectors such as (1,0,0). */
-static bool read_vectors(const char *text, int n, double (*vectors)[3])
+/* Reads n vectors, such as (1,0,0), of so many numbers each. */
+static bool read_vectors(const char *text, int n, int numbers, double (*vectors)[3])
 {
     for (int i = 0; i < n; i++) {
         text += strspn(text, " \t");
         if (*text++ != '(')
             return false;
-        for (int d = 0; d < 3; d++) {
+        for (int d = 0; d < numbers; d++) {
             if (!next_number(&text, &vectors[i][d]))
                 return false;
             text += strspn(text, " \t");
-            if (*text++ != (d < 2 ? ',' : ')'))
+            if (*text++ != (d + 1 < numbers ? ',' : ')'))
                 return false;
         }
     }
@@ -146,10 +153,46 @@ static enum ts_status take_type(struct nrrd *nrrd, const char *value)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strstr(types[i].names, name)) {
             nrrd->layout->stored = types[i].dtype;
+            nrrd->layout->is_signed = !strcmp(types[i].names, INT64_NAMES);
             nrrd->has_type = true;
             return TS_OK;
         }
     return refuse(nrrd, "nrrd-type", "holds values of a type that is not read", value);
+}
+
+/* Refuses a file that has not one number for each place of a volume or of a slice. */
+static enum ts_status refuse_axes(const struct nrrd *nrrd, const char *what, const char *value)
+{
+    refuse(nrrd, "nrrd-volumes", what, value);
+    return ts_diag_hint(
+        nrrd->diag,
+        "a chain reads one volume of single values: in Python: i = SimpleITK.ReadImage('FILE'); "
+        "SimpleITK.WriteImage(SimpleITK.VectorIndexSelectionCast(i, 0) if "
+        "i.GetNumberOfComponentsPerPixel() > 1 else i[:, :, :, 0], 'NEW.nrrd'), and then input: "
+        "{nrrd: NEW.nrrd}, takes the first of them");
+}
+
+/* Refuses a segmentation of 3D Slicer whose segments overlap: it has a label image for each of
+   several layers. */
+static enum ts_status refuse_layers(const struct nrrd *nrrd)
+{
+    ts_volume_refuse(
+        nrrd->layout, "nrrd-layers", nrrd->diag,
+        "is a segmentation whose segments overlap, in several layers (SegmentN_Layer)");
+    return ts_diag_hint(
+        nrrd->diag,
+        "a chain reads one layer: in Python: a, h = nrrd.read('FILE'); nrrd.write('NEW.nrrd', "
+        "a[0], dict(h, **{k: h[k][1:] for k in ('kinds', 'space directions')})), and then input: "
+        "{nrrd: NEW.nrrd}, takes layer 0; the package is pynrrd");
+}
+
+/* Returns true if the header says further on that it is a segmentation of 3D Slicer. */
+static bool has_segments(const struct nrrd *nrrd)
+{
+    const char *at = nrrd->text + nrrd->length;
+    while (*at && *at != '\n' && *at != '\r' && strncmp(at, SEGMENT, strlen(SEGMENT)) != 0)
+        at += strcspn(at, "\n") + (strchr(at, '\n') != NULL);
+    return !strncmp(at, SEGMENT, strlen(SEGMENT));
 }
 
 static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
@@ -159,12 +202,9 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
         nrrd->rank = (int)rank;
         return TS_OK;
     }
-    refuse(nrrd, "nrrd-volumes", "has another number of axes than 3", value);
-    return ts_diag_hint(
-        nrrd->diag,
-        "a chain reads one volume of single values: in Python: "
-        "SimpleITK.WriteImage(SimpleITK.ReadImage('FILE')[:, :, :, 0], 'NEW.nrrd'), and then "
-        "input: {nrrd: NEW.nrrd}, takes the first of those along the last axis");
+    return rank == 4 && has_segments(nrrd)
+               ? refuse_layers(nrrd)
+               : refuse_axes(nrrd, "has another number of axes than 3", value);
 }
 
 static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
@@ -282,15 +322,17 @@ static enum ts_status take_old_max(struct nrrd *nrrd, const char *value)
 
 static enum ts_status take_directions(struct nrrd *nrrd, const char *value)
 {
-    nrrd->has_directions = nrrd->rank == AXES && read_vectors(value, AXES, nrrd->directions);
+    nrrd->has_directions =
+        nrrd->rank > 0 && read_vectors(value, nrrd->rank, nrrd->rank, nrrd->directions);
     return nrrd->has_directions
                ? TS_OK
-               : refuse(nrrd, "nrrd-header", "has directions that are no three vectors", value);
+               : refuse(nrrd, "nrrd-header", "has directions that are not a vector for each axis",
+                        value);
 }
 
 static enum ts_status take_origin(struct nrrd *nrrd, const char *value)
 {
-    nrrd->has_origin = read_vectors(value, 1, &nrrd->origin);
+    nrrd->has_origin = read_vectors(value, 1, nrrd->rank == 2 ? 2 : AXES, &nrrd->origin);
     return nrrd->has_origin ? TS_OK
                             : refuse(nrrd, "nrrd-header", "has an origin that is no vector", value);
 }
@@ -334,7 +376,7 @@ static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
     static const char *const plain[] = {"domain", "space", "none", "???"};
     const int n = count_words(value, plain, sizeof plain / sizeof *plain);
     if (n < 0)
-        return refuse(nrrd, "nrrd-volumes", "has an axis that is none of space", value);
+        return refuse_axes(nrrd, "has an axis that is none of space", value);
     return n == nrrd->rank ? TS_OK
                            : refuse(nrrd, "nrrd-header", "has no kind for each axis", value);
 }
@@ -430,12 +472,25 @@ static int find_field(const char *name)
     return -1;
 }
 
+/* Looks at a pair `key:=value`, of which those of 3D Slicer tell a segmentation: its values are
+   labels unless they are fractions. */
+static void take_pair(struct nrrd *nrrd, const char *line)
+{
+    nrrd->segments |= !strncmp(line, SEGMENT, strlen(SEGMENT));
+    nrrd->fractions |= !strncmp(line, "Segmentation_", strlen("Segmentation_")) &&
+                       strstr(line, ":=Fractional labelmap");
+}
+
 /* Takes one line, which ends in a zero. */
 static enum ts_status take_line(struct nrrd *nrrd, char *line)
 {
     char *colon = strchr(line, ':');
-    if (*line == '#' || (colon && colon[1] == '='))
+    if (*line == '#')
         return TS_OK;
+    if (colon && colon[1] == '=') {
+        take_pair(nrrd, line);
+        return TS_OK;
+    }
     if (!colon || colon[1] != ' ')
         return refuse(nrrd, "nrrd-header", "has a line that is no field", line);
     *colon = '\0';
@@ -463,6 +518,7 @@ static enum ts_status read_header(struct nrrd *nrrd)
     nrrd->text = ts_arena_alloc(layout->arena, n + 1);
     if (!nrrd->text)
         return ts_diag_no_memory(nrrd->diag, n);
+    nrrd->text[n] = '\0';
     if (!ts_file_read_at(layout->fd, nrrd->text, n, 0))
         return ts_volume_refuse(layout, "input-unreadable", nrrd->diag, "cannot be read");
     if (n < 8 || memcmp(nrrd->text, "NRRD000", 7) != 0)
@@ -632,7 +688,7 @@ static void warn_of_place(const struct nrrd *nrrd)
                         "%s has a negative spacing: it is read in the order of the file, with the "
                         "spacing's amount",
                         layout->path);
-    if (layout->has_transform ||
+    if (layout->has_transform || (nrrd->rank == 2 && is_upright(nrrd)) ||
         !(nrrd->has_origin || left || (nrrd->has_directions && !is_upright(nrrd)) ||
           (nrrd->has_directions && nrrd->patient)))
         return;
@@ -727,6 +783,7 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
         status = find_values(&nrrd, set);
     }
     layout.quantity = (enum ts_quantity)params->quantity;
+    layout.labels = nrrd.segments && !nrrd.fractions;
     return ts_volume_source_take(&layout, status, source, diag);
 }
 

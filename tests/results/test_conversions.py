@@ -30,7 +30,7 @@ def carry_out(folder, name, expected):
     hint = re.search(r"in Python: (.*?), and then (\w+) (\S+?)(?=[,; ]|$)(.*)", said)
     assert hint, said
     python, kind, new, rest = hint.groups()
-    modules = {word: package(word) for word in ("numpy", "scipy.io", "mrcfile", "SimpleITK", "fabio", "nibabel", "PIL.Image", "astropy.io.fits", "nrrd") if word + "." in python}
+    modules = {word: package(word) for word in ("numpy", "scipy.io", "mrcfile", "SimpleITK", "fabio", "nibabel", "PIL.Image", "astropy.io.fits", "nrrd", "spectral") if word + "." in python}
     names = {word.split(".")[0]: sys.modules[word.split(".")[0]] for word in modules}
     here = os.getcwd()
     try:
@@ -67,6 +67,36 @@ def metaimage_and_vtk(folder):
 
 
 @test
+def metaimage_of_slices_wide_integers_and_values_apart(folder):
+    sitk = package("SimpleITK")
+    sitk.WriteImage(sitk.GetImageFromArray(VALUES[1]), f"{folder}/slice.mha")
+    carry_out(folder, "slice.mha", VALUES[1:2])
+    for kind in "<i8", "<u8", "<f8":
+        sitk.WriteImage(sitk.GetImageFromArray(VALUES.astype(kind)), f"{folder}/wide{kind[1:]}.mhd")
+        carry_out(folder, f"wide{kind[1:]}.mhd", VALUES)
+    carry_out(folder, "widei8.raw", VALUES)  # the values, whose header is beside them
+
+
+@test
+def envi(folder):
+    spectral = package("spectral")
+    for interleave in "bsq", "bil", "bip":
+        for order in "<", ">":
+            name = f"{interleave}_{'big' if order == '>' else 'little'}"
+            spectral.envi.save_image(f"{folder}/{name}.hdr", VALUES.transpose(1, 2, 0), dtype="i2", interleave=interleave, byteorder=int(order == ">"))
+            for file in f"{name}.hdr", f"{name}.img":
+                carry_out(folder, file, VALUES)
+
+
+@test
+def freesurfer(folder):
+    nibabel = package("nibabel")
+    for name, kind in ("a.mgz", "i2"), ("b.mgh", "f4"), ("c.mgz", "u1"):
+        nibabel.save(nibabel.MGHImage(VALUES.astype(kind).transpose(2, 1, 0), np.diag([-1, -1, 1, 1.0])), f"{folder}/{name}")
+        carry_out(folder, name, VALUES.astype(kind))
+
+
+@test
 def edf(folder):
     package("fabio.edfimage").EdfImage(data=VALUES[0]).write(f"{folder}/a.edf")
     carry_out(folder, "a.edf", VALUES[:1])
@@ -75,8 +105,11 @@ def edf(folder):
 @test
 def analyze(folder):
     nibabel = package("nibabel")
-    nibabel.save(nibabel.AnalyzeImage(VALUES.transpose(2, 1, 0), np.eye(4)), f"{folder}/a.hdr")
-    carry_out(folder, "a.hdr", VALUES[:, ::-1])  # x, y and z of Analyze are left-handed: the rows are read upwards
+    for kind in "<i2", ">i2", "<f4":
+        image = nibabel.AnalyzeImage(VALUES.astype(kind).transpose(2, 1, 0), np.eye(4))
+        nibabel.save(nibabel.AnalyzeImage(image.dataobj, None, image.header.as_byteswapped(kind[0])), f"{folder}/a.hdr")
+        for name in "a.hdr", "a.img":
+            carry_out(folder, name, VALUES[:, ::-1])  # x, y and z of Analyze are left-handed: the rows are read upwards
 
 
 @test
@@ -111,6 +144,50 @@ def nrrd_of_several_volumes(folder):
     both = np.stack([VALUES, VALUES + 100])
     write_nrrd(f"{folder}/four.nrrd", both, "raw", both.tobytes())
     carry_out(folder, "four.nrrd", VALUES)
+    last, three = "(1,0,0) (0,1,0) (0,0,2)", "space: left-posterior-superior\nspace origin: (1,2,3)\nspace directions:"
+    for name, kinds, more, axis in (("list", "list domain domain domain", f"{three} none {last}", 3), ("last", "domain domain domain list", f"{three} {last} none", 0),
+                                    ("vector", "vector domain domain domain", f"{three} none {last}", 3), ("between", "domain domain list domain", f"{three} (1,0,0) (0,1,0) none (0,0,2)", 1)):
+        values = np.ascontiguousarray(np.moveaxis(both, 0, axis))
+        sizes = " ".join(map(str, values.shape[::-1]))
+        with open(f"{folder}/{name}.nrrd", "wb") as file:
+            file.write(f"NRRD0005\ntype: int16\ndimension: 4\nsizes: {sizes}\n{more}\nkinds: {kinds}\nencoding: raw\nendian: little\n\n".encode() + values.tobytes())
+        carry_out(folder, f"{name}.nrrd", VALUES)
+    pairs = np.ascontiguousarray(np.moveaxis(both[:, 0], 0, 2))
+    with open(f"{folder}/pairs.nrrd", "wb") as file:
+        file.write(b"NRRD0005\ntype: int16\ndimension: 3\nsizes: 2 5 4\nkinds: vector domain domain\nencoding: raw\nendian: little\n\n" + pairs.tobytes())
+    carry_out(folder, "pairs.nrrd", VALUES[:1])
+
+
+@test
+def layers_of_a_segmentation(folder):
+    """What 3D Slicer writes of segments that overlap: a label image for each layer."""
+    nrrd = package("nrrd")
+    labels = VALUES % 3
+    header = {"space": "left-posterior-superior", "kinds": ["list", "domain", "domain", "domain"], "space origin": [1, 2, 3],
+              "space directions": np.array([[np.nan] * 3, [1, 0, 0], [0, 1, 0], [0, 0, 2]]), "encoding": "raw"}
+    for n in range(2):
+        header |= {f"Segment{n}_ID": f"Segment_{n}", f"Segment{n}_LabelValue": "1", f"Segment{n}_Layer": str(n)}
+    nrrd.write(f"{folder}/a.seg.nrrd", np.stack([labels, labels[::-1]]).transpose(0, 3, 2, 1), header)
+    assert "[nrrd-layers]" in run("info", "a.seg.nrrd", cwd=folder, expect=3).stderr
+    carry_out(folder, "a.seg.nrrd", labels)
+    assert "[labels-mixed]" in run("run", "nrrd NEW.nrrd | box radius=1 | hdf5 no.h5", cwd=folder, expect=2).stderr
+
+
+@test
+def nifti_of_other_shapes_and_types(folder):
+    nibabel = package("nibabel")
+    place = np.diag([-1, -1, 1, 1.0])
+    turned = VALUES.transpose(2, 1, 0)
+    nibabel.save(nibabel.Nifti1Image(turned * (0.6 + 0.8j), place), f"{folder}/complex.nii")
+    carry_out(folder, "complex.nii", VALUES)
+    for name, values in (("vectors", np.stack([turned, turned + 1], -1)[:, :, :, None]), ("times", np.stack([np.stack([turned] * 3, -1)] * 2, -1))):
+        nibabel.save(nibabel.Nifti1Image(values, place), f"{folder}/{name}.nii")
+        carry_out(folder, f"{name}.nii", VALUES if name == "vectors" else np.stack([VALUES] * 3))
+    for kind in "<i8", "<u8", ">i8":
+        nibabel.save(nibabel.Nifti1Image(turned.astype(kind), place, dtype=kind), f"{folder}/wide.nii")
+        run("run", "nifti wide.nii | save name=same | hdf5 out.h5", "--force", cwd=folder)
+        with h5py.File(f"{folder}/out.h5") as file:
+            assert (file["entry/data/data"][:] == VALUES).all(), kind
 
 
 @test

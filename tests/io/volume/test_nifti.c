@@ -627,7 +627,7 @@ Test(nifti, what_is_refused)
                  {"nifti-volumes", 40, 5},
                  {"nifti-type", 70, 32},
                  {"nifti-type", 70, 1},
-                 {"nifti-type", 70, 1024},
+                 {"nifti-type", 70, 1792},
                  {"nifti-type", 70, 128},
                  {"nifti-type", 70, 7},
                  {"nifti-header", 72, 8},

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/files/dicom_open.h"
 #include "tests/files/volume_fixture.h"
 #include "tests/support/folders.h"
 #include "tests/support/program.h"
@@ -108,6 +109,89 @@ Test(nrrd, spaces_become_lps)
     source->ops->close(source);
 }
 
+/* The pairs are those that 3D Slicer writes. Files of others, and fractions, are no labels. */
+Test(nrrd, segmentations_are_known_as_labels)
+{
+    static const struct {
+        const char *pairs;
+        int labels;
+    } cases[] = {
+        {"Segment0_ID:=Segment_1\nSegment0_LabelValue:=1\nSegment0_Layer:=0\n", 2},
+        {"Segment0_ID:=a\nSegment1_ID:=b\nSegmentation_MasterRepresentation:=Binary labelmap\n", 2},
+        {"Segment0_LabelValue:=7\r\nSegment0_Name:=liver\r\n", 2},
+        {"Segmentation_SourceRepresentation:=Fractional labelmap\nSegment0_ID:=a\n", 0},
+        {"Segments:=3\n", 0},
+        {"# Segment0_ID:=a\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char header[512];
+        snprintf(header, sizeof header, SHAPE "encoding: raw\n%s" PLACE, cases[i].pairs);
+        write_nrrd(header, values, sizeof values);
+        struct source *source = ts_volume_opened("nrrd", path);
+        cr_expect_eq(source->image.labels, cases[i].labels, "case %zu: %d", i,
+                     source->image.labels);
+        source->ops->close(source);
+    }
+}
+
+/* Their directions have two numbers; the place of a slice in its own plane is none in a patient. */
+Test(nrrd, slices_have_the_spacings_of_their_directions)
+{
+    static const struct {
+        const char *header;
+        bool warned;
+    } cases[] = {
+        {"space directions: (0.5,0) (0,0.25)\nspace origin: (3,4)\n", false},
+        {"space dimension: 2\nspace directions: (0.3,0.4) (-0.2,0.15)\nspace origin: (3,4)\n",
+         true},
+        {"space directions: (-0.5,0) (0,0.25)\n", true},
+        {"spacings: 0.5 0.25\n", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char header[256];
+        snprintf(header, sizeof header,
+                 "type: short\ndimension: 2\nsizes: 5 4\nendian: little\nencoding: raw\n%s",
+                 cases[i].header);
+        write_nrrd(header, values, 5 * 4 * 2);
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        cr_assert_eq(ts_volume_chain_open("nrrd", path, &source, diag), TS_OK, "case %zu", i);
+        cr_expect(source->n_slices == 1 && !source->image.has_geometry &&
+                      fabs(source->image.axes[2].spacing - 0.5) < 1e-12 &&
+                      fabs(source->image.axes[1].spacing - 0.25) < 1e-12,
+                  "case %zu", i);
+        cr_expect_eq(ts_test_record(diag, "nrrd-place") != NULL, cases[i].warned, "case %zu", i);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Wide integers become floats, as those of .npy files do. */
+Test(nrrd, integers_of_64_bits)
+{
+    static const int64_t wide[] = {-3, 0, 1 << 24, -(1 << 24), 200, 7};
+    static const char *const types[] = {"long long int", "int64",  "signed long long",
+                                        "longlong",      "uint64", "unsigned long long int"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char header[256];
+        struct ts_diag *diag = ts_diag_create();
+        const bool is_signed = i < 4;
+        snprintf(header, sizeof header,
+                 "type: %s\ndimension: 3\nsizes: 3 2 1\nendian: little\nencoding: raw\n", types[i]);
+        write_nrrd(header, wide, sizeof wide);
+        struct source *source = ts_volume_opened("nrrd", path);
+        cr_assert_eq(source->image.dtype, TS_F32);
+        float *read = (float *)ts_test_read_all(source, diag);
+        for (int k = 0; k < 6; k++)
+            cr_expect_eq(read[k], is_signed ? (float)wide[k] : (float)(uint64_t)wide[k], "%s: %g",
+                         types[i], read[k]);
+        free(read);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(nrrd, what_is_refused)
 {
     static const struct {
@@ -121,8 +205,15 @@ Test(nrrd, what_is_refused)
         {SHAPE "encoding: bzip2\n", "nrrd-encoding"},
         {SHAPE "encoding: gzip\n", "nrrd-encoding"},
         {"type: block\n", "nrrd-type"},
-        {"type: long long\n", "nrrd-type"},
+        {"type: long double\n", "nrrd-type"},
         {"dimension: 4\n", "nrrd-volumes"},
+        {"dimension: 4\nkinds: list domain domain domain\nSegment0_Layer:=0\n", "nrrd-layers"},
+        {"dimension: 4\nSegment0_ID:=a\n", "nrrd-layers"},
+        {"dimension: 4\nSegment_0:=a\n\nSegment0_ID:=a\n", "nrrd-volumes"},
+        {"dimension: 5\nSegment0_ID:=a\n", "nrrd-volumes"},
+        {"dimension: 2\nspace directions: (1,0,0) (0,1,0)\n", "nrrd-header"},
+        {"dimension: 2\nspace directions: (1,0) (0,1) (0,0)\n", "nrrd-header"},
+        {"dimension: 2\nspace origin: (1,0,0)\n", "nrrd-header"},
         {SHAPE "encoding: raw\nkinds: vector domain domain\n", "nrrd-volumes"},
         {SHAPE "encoding: raw\ndata file: /etc/passwd\n", "nrrd-data-file"},
         {SHAPE "encoding: raw\ndata file: ../a.raw\n", "nrrd-data-file"},
