@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_kernel.h"
+#include "io/dicom_header/dicom_kind.h"
 
 enum { TEXT_BYTES = 512 };
 

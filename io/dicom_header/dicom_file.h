@@ -83,7 +83,9 @@ struct dicom_file {
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX],
         units[DICOM_TEXT_MAX], dose_units[DICOM_TEXT_MAX], ge_sequence[DICOM_TEXT_MAX],
         burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX], protocol[DICOM_TEXT_MAX],
-        patient_name[DICOM_TEXT_MAX],    /* they are only compared, never written */
+        patient_name[DICOM_TEXT_MAX], /* they are only compared, never written */
+        flow[DICOM_TEXT_MAX], sequence_name[DICOM_TEXT_MAX], /* of Siemens, which name a flow */
+        multi_energy[DICOM_CODE_MAX],                        /* Multi-energy CT Acquisition */
         nominal_spacing[DICOM_TEXT_MAX]; /* of a secondary capture: the Pixel Spacing of what was
                                             captured */
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit,
@@ -128,7 +130,10 @@ struct dicom_image {
     int rows, columns; /* of the image: those of the file, or of a tile of a mosaic */
     int tile, tile_row,
         tile_column; /* of a mosaic: its number from 0, and its first row and column in the frame */
-    char frame_type[DICOM_TEXT_MAX];   /* Image Type, of a frame its own */
+    char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
+    char map[DICOM_CODE_MAX]; /* what it was computed to show, such as ADC or FAT (dicom_kind.h) */
+    char velocity[DICOM_TEXT_MAX];     /* the direction and velocity of the flow that it encodes */
+    char comment[DICOM_TEXT_MAX];      /* Image Comments or Frame Comments; only compared */
     char kind[DICOM_CODE_MAX];         /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
     double real_slope, real_intercept; /* of a linear Real World Value Mapping; NaN: not stated */
     char real_unit[DICOM_CODE_MAX];
@@ -157,7 +162,12 @@ struct dicom_image {
         instance_number;                   /* NaN if absent */
     uint32_t dimensions[DICOM_DIMENSIONS]; /* Dimension Index Values, from 1; 0: none, or not that
                                               many */
-    double cardiac_percent;                /* of the cycle; NaN if absent */
+    double cardiac_percent, cycle_percent,
+        respiratory_percent; /* of the cycle; the second is that of a frame; NaN if absent */
+    double velocity_direction[3], velocity_most,
+        velocity_philips[3]; /* of an encoded flow: its axis in patient coordinates and the largest
+                                velocity in cm/s; and both in one, of Philips; NaN if absent */
+    double delay_ms; /* of a frame, as trigger_ms, where that is not stated; NaN if absent */
     double acquired_s, time_offset_s, trigger_ms, frame_reference_ms,
         content_s;     /* times whose differences count; NaN
                           if absent */

@@ -16,6 +16,7 @@
 
 #include "core/memory.h"
 #include "core/vector3.h"
+#include "io/dicom_header/dicom_kind.h"
 #include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_header/dicom_scan_state.h"
 #include "io/dicom_header/dicom_values.h"
@@ -487,7 +488,7 @@ static void dicom_list_tiles(struct scan *scan)
 #define FRAME_GROUPS DICOM_TAG(0x5200, 0x9230)
 
 /* The elements that the groups of one frame may have beside those of any file. */
-enum { ELEMENTS_OF_FRAME = 1000, MAX_VALUES = 6 };
+enum { ELEMENTS_OF_FRAME = 1000 };
 
 bool ts_dicom_is_groups(uint32_t tag)
 {
@@ -540,78 +541,6 @@ void ts_dicom_take_group(struct scan *scan, struct dicom_walk *walk,
         begin_item(scan, walk, element);
     else
         ts_dicom_take(scan, walk, element);
-}
-
-/* Copies a text and cuts it to its field. */
-static void copy_code(const char *text, size_t length, char out[DICOM_CODE_MAX])
-{
-    snprintf(out, DICOM_CODE_MAX, "%.*s", (int)length, text);
-}
-
-/* Returns value i of a text whose values backslashes divide, and its length; "" if there are fewer.
- */
-static const char *value_of(const char *text, int i, size_t *length)
-{
-    for (; i > 0 && text; i--) {
-        text = strchr(text, '\\');
-        text = text ? text + 1 : NULL;
-    }
-    *length = text ? strcspn(text, "\\") : 0;
-    return text ? text : "";
-}
-
-/* These are the parts of a complex image, as GE numbers them too. */
-static const char *const components[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
-enum { COMPONENTS = sizeof components / sizeof *components };
-
-const char *ts_dicom_component(const char *text, int first)
-{
-    for (int i = first; i < first + MAX_VALUES; i++) {
-        size_t length;
-        const char *value = value_of(text, i, &length);
-        for (int k = 0; k < COMPONENTS && length > 0; k++) {
-            const size_t whole = strlen(components[k]);
-            if ((value[0] == components[k][0] && (length == 1 || value[1] == '_')) ||
-                (length >= whole && !strncmp(value, components[k], whole)))
-                return components[k];
-        }
-    }
-    return "";
-}
-
-/* Names a GE image by its private elements if the standard's do not: the part of a complex image,
- * or, of a series that maps the field, which image is the map, in Hz. The map and its magnitude
- * have one image type, and differ in the collapse flag. */
-static void name_ge_kind(const struct dicom_file *file, struct dicom_image *image)
-{
-    static const char *const maps[] = {"B0map", "B0rf", "3db0map"};
-    bool map = false;
-    if (strcmp(file->modality, "MR") != 0 || *image->component)
-        return;
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
-        map |= !strcasecmp(file->ge_sequence, maps[i]);
-    if (map && image->ge_type == 0 && image->vendor_kind == 0)
-        strcpy(image->kind, "FIELD MAP");
-    else
-        for (int k = 0; k < COMPONENTS; k++)
-            if (image->ge_type == k)
-                strcpy(image->component, components[k]);
-}
-
-/* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors
- * put the part of a complex image there too, since classic images have no attribute for it. */
-static void name_kind(const struct dicom_file *file, struct dicom_image *image)
-{
-    const char *type = *image->frame_type ? image->frame_type : file->image_type, *component = "";
-    size_t length;
-    const char *kind = value_of(type, 2, &length);
-    copy_code(kind, length, image->kind);
-    if (!strcmp(file->modality, "MR"))
-        component = ts_dicom_component(image->component, 0);
-    if (!strcmp(file->modality, "MR") && !*component)
-        component = ts_dicom_component(type, 2);
-    copy_code(component, strlen(component), image->component);
-    name_ge_kind(file, image);
 }
 
 /* Returns the polarity of GE's sequence epi_pepolar: of 1 all volumes are reversed, of 2 those of
@@ -735,7 +664,7 @@ bool ts_dicom_list_images(struct scan *scan)
             images[i].rows = file->rows;
             images[i].columns = file->columns;
         }
-        name_kind(file, &images[i]);
+        ts_dicom_name_kind(file, &images[i]);
         images[i].polarity = find_polarity(scan, &images[i]);
     }
     file->images = ts_arena_copy(scan->arena, images, file->n_images, sizeof *images);

@@ -31,9 +31,5 @@ bool ts_dicom_is_enhanced(const struct dicom_file *file);
  * unless it is a dose or nothing at all states where the frames of an enhanced object lie. Returns
  * false if memory is out. */
 bool ts_dicom_list_images(struct scan *scan);
-/* Finds the part of a complex MR image among the values of a text such as Image Type, from number
- * `first` on: M, M_FFE or MAGNITUDE, and P, R and I likewise, or PHASE MAP. Returns "MAGNITUDE",
- * "PHASE", "REAL", "IMAGINARY", or "". */
-const char *ts_dicom_component(const char *text, int first);
 
 #endif

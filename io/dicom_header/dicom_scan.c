@@ -641,16 +641,20 @@ static void init_scan(struct scan *scan, const char *path)
                                 scan->lut_descriptor[2] = NAN;
     scan->zone_s = image->zone_s = image->clock_s = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
+    for (int i = 0; i < 3; i++)
+        image->velocity_direction[i] = image->velocity_philips[i] = NAN;
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position =
         image->acquisition_number = image->b_value = image->instance_number = image->acquired_s =
             image->time_offset_s = image->trigger_ms = image->slice_location_mm = image->in_stack =
                 image->slice_time_ms = image->phase_positive = image->frame_reference_ms =
                     image->content_s = image->cardiac_percent = image->ge_b_value =
-                        image->ge_gradient[0] = image->ge_gradient[1] = image->ge_gradient[2] =
-                            image->vendor_kind = image->ge_type = image->scale_slope =
-                                image->scale_intercept = image->gradient[0] = image->gradient[1] =
-                                    image->gradient[2] = NAN;
+                        image->cycle_percent = image->respiratory_percent = image->delay_ms =
+                            image->velocity_most = image->ge_gradient[0] = image->ge_gradient[1] =
+                                image->ge_gradient[2] = image->vendor_kind = image->ge_type =
+                                    image->scale_slope = image->scale_intercept =
+                                        image->gradient[0] = image->gradient[1] =
+                                            image->gradient[2] = NAN;
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)

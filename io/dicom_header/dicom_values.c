@@ -27,7 +27,7 @@ enum value_kind {
     VALUE_FIRST,    /* the first of several such numbers */
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
     VALUE_INDEXES,  /* up to `count` uint32_t; nothing if there are more */
-    VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
+    VALUE_FLOAT,    /* `count` numbers of VR FL, whatever the encoding says of them */
     VALUE_STORED,   /* one FL or FD as double, which may be infinite or NaN as pixels may */
     VALUE_TIME,     /* TM or DT in seconds; NaN if it is none */
     VALUE_DATETIME, /* DT in seconds of the local clock, as VALUE_TIME, whose zone the image then
@@ -104,6 +104,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
     {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
     {0, PUBLIC, TAG(0x0010, 0x0010), VALUE_TEXT, "Patient's Name", FILE_TEXT(patient_name)},
+    {0, PUBLIC, TAG(0x0018, 0x0024), VALUE_TEXT, "Sequence Name", FILE_TEXT(sequence_name)},
     {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1,
      0},
     {0, PUBLIC, TAG(0x0018, 0x0081), VALUE_ADVICE, "Echo Time", FIELD(echo_time_ms), 1, 0},
@@ -117,6 +118,8 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0018, 0x2010), VALUE_TEXT, "Nominal Scanned Pixel Spacing",
      FILE_TEXT(nominal_spacing)},
     {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x9361), VALUE_TEXT, "Multi-energy CT Acquisition",
+     FILE_TEXT(multi_energy)},
     {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
     {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
     {0, PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation",
@@ -151,6 +154,9 @@ static const struct wanted wanted[] = {
      FILE_FIELD(concatenation_files), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x9241), VALUE_FLOAT, "Nominal Percentage of Cardiac Phase",
      FIELD(cardiac_percent), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x9245), VALUE_FLOAT, "Nominal Percentage of Respiratory Phase",
+     FIELD(respiratory_percent), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x4000), VALUE_TEXT, "Image Comments", TEXT(comment)},
     {0, PUBLIC, TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel",
      FILE_FIELD(samples_per_pixel), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation",
@@ -227,6 +233,18 @@ static const struct wanted wanted[] = {
      "Diffusion Gradient Orientation", FIELD(gradient), 3, FLAG(have_gradient)},
     {TAG(0x0018, 0x9118), PUBLIC, TAG(0x0020, 0x9153), VALUE_BINARY,
      "Nominal Cardiac Trigger Delay Time", FIELD(trigger_ms), 1, 0},
+    {TAG(0x0018, 0x9118), PUBLIC, TAG(0x0020, 0x9241), VALUE_FLOAT,
+     "Nominal Percentage of Cardiac Phase", FIELD(cycle_percent), 1, 0},
+    {TAG(0x0018, 0x9118), PUBLIC, TAG(0x0020, 0x9252), VALUE_BINARY,
+     "Actual Cardiac Trigger Delay Time", FIELD(delay_ms), 1, 0},
+    {TAG(0x0018, 0x9197), PUBLIC, TAG(0x0018, 0x9090), VALUE_BINARY, "Velocity Encoding Direction",
+     FIELD(velocity_direction), 3, 0},
+    {TAG(0x0018, 0x9197), PUBLIC, TAG(0x0018, 0x9217), VALUE_BINARY,
+     "Velocity Encoding Maximum Value", FIELD(velocity_most), 1, 0},
+    {TAG(0x0020, 0x9253), PUBLIC, TAG(0x0020, 0x9245), VALUE_FLOAT,
+     "Nominal Percentage of Respiratory Phase", FIELD(respiratory_percent), 1, 0},
+    {TAG(0x0020, 0x9253), PUBLIC, TAG(0x0020, 0x9255), VALUE_BINARY,
+     "Nominal Respiratory Trigger Delay Time", FIELD(delay_ms), 1, 0},
     {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9329), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9751), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
@@ -243,6 +261,7 @@ static const struct wanted wanted[] = {
      FIELD(acquisition_number), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9157), VALUE_INDEXES, "Dimension Index Values",
      FIELD(dimensions), DICOM_DIMENSIONS, 0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9158), VALUE_TEXT, "Frame Comments", TEXT(comment)},
     {TAG(0x0020, 0x9113), PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)",
      FIELD(position_mm), 3, FLAG(have_position)},
     {TAG(0x0020, 0x9116), PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS,
@@ -271,6 +290,7 @@ static const struct wanted wanted[] = {
     {0, SIEMENS_MR, TAG(0x0019, 0x000C), VALUE_ADVICE, "b-value", FIELD(b_value), 1, 0},
     {0, SIEMENS_MR, TAG(0x0019, 0x000E), VALUE_BINARY, "gradient direction", FIELD(gradient), 3,
      FLAG(have_gradient)},
+    {0, SIEMENS_MR, TAG(0x0051, 0x0014), VALUE_TEXT, "flow sensitivity", FILE_TEXT(flow)},
     {0, GE_PARAMETERS, TAG(0x0043, 0x002F), VALUE_BINARY, "image type", FIELD(ge_type), 1, 0},
     {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1,
      0},
@@ -292,6 +312,8 @@ static const struct wanted wanted[] = {
     {0, PHILIPS_IMAGING, TAG(0x2001, 0x0081), VALUE_ADVICE, "Number of Dynamic Scans",
      FILE_FIELD(private_volumes), 1, 0},
     {0, PHILIPS_IMAGING, TAG(0x2001, 0x0003), VALUE_FLOAT, "b-value", FIELD(b_value), 1, 0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x001A), VALUE_FLOAT, "PC velocity", FIELD(velocity_philips),
+     3, 0},
     {0, PHILIPS_MR, TAG(0x2005, 0x00B0), VALUE_FLOAT, "gradient direction", FIELD(gradient[0]), 1,
      FLAG(have_gradient)},
     {0, PHILIPS_MR, TAG(0x2005, 0x00B1), VALUE_FLOAT, "gradient direction", FIELD(gradient[1]), 1,
@@ -433,9 +455,11 @@ static void store_binary(const struct wanted *want, const char *bytes, size_t le
                          const struct dicom_element *element, bool big_endian, double *field)
 {
     const size_t each = length / want->size;
+    const bool unknown = !*element->vr || !strcmp(element->vr, "UN");
+    const char *vr = want->kind == VALUE_FLOAT && unknown ? "FL" : element->vr;
     for (size_t i = 0; i < want->size; i++)
-        field[i] = ts_dicom_parse_number(bytes + i * each, want->size == 1 ? length : each,
-                                         element->vr, true, big_endian);
+        field[i] = ts_dicom_parse_number(bytes + i * each, want->size == 1 ? length : each, vr,
+                                         true, big_endian);
 }
 
 /* Stores the indexes that frames have along the dimensions of their file. A list that was cut by
@@ -499,14 +523,10 @@ static bool store(const struct wanted *want, const char *bytes, size_t length,
                                                  element->vr, false, big_endian);
         return true;
     }
-    case VALUE_FLOAT:
-        *(double *)field = ts_dicom_parse_number(
-            bytes, length, !*element->vr || !strcmp(element->vr, "UN") ? "FL" : element->vr, true,
-            big_endian);
-        return true;
     case VALUE_STORED:
         return ts_dicom_parse_stored(raw, length, element->vr, big_endian, field);
     case VALUE_BINARY:
+    case VALUE_FLOAT:
         store_binary(want, bytes, length, element, big_endian, field);
         return true;
     case VALUE_INDEXES:
@@ -558,10 +578,11 @@ static void refuse_value(struct scan *scan, const struct wanted *want,
 static bool has_value(struct scan *scan, int i, const struct dicom_element *element)
 {
     const struct wanted *want = &wanted[i];
-    if (scan->met[i] && (want->creator != PUBLIC || want->parent == TAG(0x0040, 0x9096) ||
-                         want->parent == TAG(0x0040, 0x08EA)))
+    if (scan->met[i] &&
+        (want->creator != PUBLIC || want->parent == TAG(0x0040, 0x9096) ||
+         want->parent == TAG(0x0040, 0x08EA) || want->parent == TAG(0x0018, 0x9197)))
         return false; /* tools that copy private blocks may leave two; the first one is the
-                         scanner's; values may be mapped in several ways */
+                         scanner's; values may be mapped, and flows encoded, in several ways */
     if (scan->met[i]) {
         ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name,
                         element->tag >> 16, element->tag & 0xFFFF);

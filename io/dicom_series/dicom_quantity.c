@@ -17,6 +17,7 @@
 #include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_kind.h"
 #include "io/dicom_series/dicom_geometry.h"
 #include "io/source/source.h"
 
@@ -49,10 +50,20 @@ static void choose_dtype(struct dicom_series *series)
     }
 }
 
+/* Rescale Type is required of CT whose values are not HU, and of multi-energy CT. Where it is
+ * absent all the same, the standard gives HU only to images that are no localizers; maps of
+ * multi-energy CT and of perfusion say by their Image Type that they are none. */
+static bool lacks_type(const struct dicom_image *image)
+{
+    return image->have_slope && !*image->rescale_type &&
+           (!strcmp(image->kind, "LOCALIZER") || !strcmp(image->file->multi_energy, "YES") ||
+            ts_dicom_is_energy(image));
+}
+
 static bool is_hounsfield(const struct dicom_image *image)
 {
     const bool named = !strcmp(image->rescale_type, "HU");
-    return named || (image->have_slope && !*image->rescale_type);
+    return named || (image->have_slope && !*image->rescale_type && !lacks_type(image));
 }
 
 static const double SAME_TIME_S = 1; /* seconds in which hardly anything decays */
@@ -138,6 +149,15 @@ static void choose_unit(struct dicom_series *series)
         if (is_hounsfield(first)) {
             series->image.quantity = TS_HU;
             series->image.unit = "HU";
+            return;
+        }
+        if (lacks_type(first)) {
+            series->image.unit = "unknown";
+            ts_dicom_series_warn(series,
+                                 "Rescale Type (0028,1054) is absent, which %s should state: what "
+                                 "the CT values are is not known",
+                                 strcmp(first->kind, "LOCALIZER") ? "a map or multi-energy CT"
+                                                                  : "a localizer");
             return;
         }
         if (*first->rescale_type && strcmp(first->rescale_type, "US"))

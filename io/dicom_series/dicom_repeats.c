@@ -19,6 +19,7 @@
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_file.h"
 #include "io/dicom_series/dicom_settings.h"
+#include "io/dicom_series/dicom_told.h"
 
 /* ---- images with the same pixels ------------------------------------------------------------- */
 
@@ -287,6 +288,9 @@ static const char *describe_difference(struct dicom_series *series,
         {DICOM_NUMBER(instance_number), "Instance Number alone"},
     };
     const char *name = ts_dicom_name_difference(images, n, true);
+    if (!name && ts_dicom_is_told_by_comments(series) &&
+        ts_dicom_differ_in_comments(images[0], images[n - 1]))
+        name = "Series Description or Image Comments alone";
     const bool alone = !name && n == series->n_images; /* in time, all at one position */
     for (size_t k = 0; !name && k < sizeof others / sizeof *others; k++)
         for (size_t i = 1; i < n; i++) {
@@ -507,6 +511,15 @@ void ts_dicom_keep_first(struct dicom_series *series)
                                "position would be parts of several passes");
         return;
     }
+    const char *mixture = ts_dicom_name_mixture(series, left);
+    if (mixture) {
+        ts_dicom_series_refuse(series, "duplicates-sewn",
+                               "put the files of each volume into a folder of its own",
+                               "the first images at each position differ in %s, which tells "
+                               "volumes apart: they would be parts of several volumes",
+                               mixture);
+        return;
+    }
     ts_dicom_series_leave_out(series, left);
     if (series->n_images == n)
         return;
@@ -643,14 +656,18 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     if (!left)
         return;
     mark_left(images, n, left);
-    const char *hint =
-        sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
-        : copies                                          ? (lacks_position(series)
-                                                                 ? "other positions have no image: supply the series anew"
-                                                                 : "duplicates: first takes one of the copies; or remove the others")
-                                                          : ts_arena_printf(series->arena, "%s%s",
-                                                                            describe_difference(series, images + first, same),
-                                                                            way_out(series, sews(series, left), left));
+    const bool sewn = sews(series, left);
+    const char *hint;
+    if (sewn && acquisitions_divide(series))
+        hint = SPLIT_ACQUISITIONS;
+    else if (copies)
+        hint = lacks_position(series)
+                   ? "other positions have no image: supply the series anew"
+                   : "duplicates: first takes one of the copies; or remove the others";
+    else
+        hint = ts_arena_printf(series->arena, "%s%s",
+                               describe_difference(series, images + first, same),
+                               way_out(series, sewn || ts_dicom_name_mixture(series, left), left));
     if (copies) {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "the same pixels %zu times under different SOP Instance UIDs at "

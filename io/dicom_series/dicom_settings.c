@@ -23,19 +23,23 @@
 
 /* These are in no field: a text that no output may have, a number that only tells images apart,
  * whether the images are DERIVED by their Image Type, and the direction of their rows. */
-enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY };
+enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCITY };
 
 static const struct setting {
     int field;                       /* enum dicom_field, or one of the above */
     const char *name, *label, *unit; /* label: how people call it */
-    enum { FIXED, VARIES, MODULATED, PASS, EQUAL, CORRECTION } rule;
+    enum { ALWAYS, FIXED, VARIES, MODULATED, PASS, EQUAL, CORRECTION } rule;
 } settings[] = {
+    {MAP, "Image Type", "type", NULL, ALWAYS},
+    {VELOCITY, "the direction of the velocity encoding", "velocity", NULL, ALWAYS},
     {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
     {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms", VARIES},
     {DICOM_FIELD_tube_voltage, "KVP", "KVP", " kV", FIXED},
     {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %",
      VARIES},
+    {DICOM_FIELD_respiratory_phase, "Nominal Percentage of Respiratory Phase", "respiratory phase",
+     " %", FIXED},
     {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL, FIXED},
     {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
     {POLARITY, "the polarity of the phase encoding", "polarity", NULL, VARIES},
@@ -87,7 +91,11 @@ static const char *text_of(const struct dicom_image *image, int field)
         return is_derived(image) ? "DERIVED" : "ORIGINAL";
     const char *text = field == RECEIVE_COIL ? image->coil
                        : field == POLARITY   ? polarities[image->polarity]
-                                             : ts_dicom_field_text(image, (enum dicom_field)field);
+                       : field == MAP        ? image->map
+                       : field == VELOCITY   ? image->velocity
+                       : field == DICOM_FIELD_image_type && *image->frame_type
+                           ? image->frame_type
+                           : ts_dicom_field_text(image, (enum dicom_field)field);
     for (int i = 0; i < 2 && field == DICOM_FIELD_image_type; i++) {
         text += strcspn(text, "\\");
         text += *text != '\0';
@@ -126,6 +134,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
     const char *label = settings[setting].label,
                *text = is_number(field) ? "" : text_of(image, field);
     char kept[DICOM_TEXT_MAX * 2] = "";
+    if (field == MAP)
+        text = text_of(image, DICOM_FIELD_image_type);
     if (is_number(field)) {
         snprintf(out, size, "%s %g%s", label, number_of(image, field), settings[setting].unit);
         return;
@@ -138,9 +148,9 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         ts_dicom_keep_known(ts_dicom_pet, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_corrected_image)
         ts_dicom_keep_known(ts_dicom_corrections, text, kept, sizeof kept);
-    else if (field == DICOM_FIELD_image_type)
+    else if (field == DICOM_FIELD_image_type || field == MAP)
         ts_dicom_keep_known(ts_dicom_image_types, text, kept, sizeof kept);
-    else if (field == POLARITY ||
+    else if (field == POLARITY || field == VELOCITY ||
              (field == DICOM_FIELD_convolution_kernel && ts_dicom_kernel_is_known(text)))
         snprintf(kept, sizeof kept, "%s", text);
     if (*kept && !strstr(kept, DICOM_UNRECOGNIZED))
@@ -212,14 +222,16 @@ static size_t number_positions(struct item *items, size_t n, bool *placed)
 
 /* Returns true if the setting may divide images at one position. Images that all lie there are no
  * volumes; and those with and without diffusion weighting are volumes of one series, though some of
- * them are DERIVED. */
+ * them are DERIVED, or frames of another type. */
 static bool may_divide(int setting, const struct item *items, size_t n)
 {
-    bool weighted = items[n - 1].position == 0;
-    for (size_t i = 1; i < n && settings[setting].rule == EQUAL; i++)
+    const bool equal = settings[setting].rule == EQUAL,
+               of_frames =
+                   settings[setting].field == DICOM_FIELD_image_type && *items[0].image->frame_type;
+    bool weighted = equal && items[n - 1].position == 0;
+    for (size_t i = 1; i < n && (equal || of_frames); i++)
         weighted |= compare_numbers(items[i].image->b_value, items[0].image->b_value) != 0;
-    return settings[setting].rule != MODULATED && settings[setting].rule != PASS &&
-           !(weighted && settings[setting].rule == EQUAL);
+    return settings[setting].rule != MODULATED && settings[setting].rule != PASS && !weighted;
 }
 
 /* Returns true if the setting has several values at each position, those of the first one, each as
@@ -256,6 +268,16 @@ static bool differs(int setting, const struct item *items, size_t n)
         differ |= ts_dicom_compare_setting(setting, items[0].image, items[i].image) != 0;
     }
     return differ;
+}
+
+/* Returns true if images of several values of the setting are never one volume, wherever they lie.
+ */
+static bool divides_always(int setting, const struct item *items, size_t n)
+{
+    for (size_t i = 1; i < n && settings[setting].rule == ALWAYS; i++)
+        if (ts_dicom_compare_setting(setting, items[0].image, items[i].image) != 0)
+            return true;
+    return false;
 }
 
 /* Returns true if the numbers of the first items differ clearly; texts that differ always do. */
@@ -386,11 +408,13 @@ bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, b
         return false;
     for (size_t i = 0; i < n; i++)
         items[i] = (struct item){.image = images[i]};
-    if (acquisitions && differs(last, items, n)) {
-        for (size_t i = 0; i < n; i++)
-            items[i].setting = last;
+    for (int i = 0; i < SETTINGS && *setting < 0; i++) {
+        if (i == last ? !acquisitions || !differs(i, items, n) : !divides_always(i, items, n))
+            continue;
+        for (size_t k = 0; k < n; k++)
+            items[k].setting = i;
         qsort(items, n, sizeof *items, compare_settings);
-        *setting = last;
+        *setting = i;
     }
     bool placed = false;
     const size_t each = *setting < 0 ? number_positions(items, n, &placed) : 0;

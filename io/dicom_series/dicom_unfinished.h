@@ -36,6 +36,7 @@ struct volume_items {
     enum ts_axis_kind kind;
     bool doubt;   /* the times may have crossed midnight: they give no order */
     bool repeats; /* images of one position have the same diffusion weighting */
+    bool told;    /* by comments: each volume has its own (dicom_told.h) */
     bool rounded; /* the weightings of a volume may differ by rounding */
 };
 

@@ -27,123 +27,10 @@
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_series.h"
 #include "io/dicom_series/dicom_settings.h"
+#include "io/dicom_series/dicom_told.h"
 #include "io/dicom_series/dicom_unfinished.h"
+#include "io/dicom_series/dicom_volume_axis.h"
 #include "io/dicom_series/dicom_weightings.h"
-
-/* ---- the axis of the volumes ----------------------------------------------------------------- */
-
-/* Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured
- * ones if the header states any, else multiples of the interval that it states, else the times at
- * which the pixels were made, which a warning says. */
-
-/* Fills values with the time of each volume: the least one of its slices, counted from the first
- * volume, to the microsecond at which the times of DICOM end. Returns false if times are missing or
- * do not rise; `against` is set if they fall. */
-static bool list_times(const struct dicom_series *series, size_t offset, double factor,
-                       double *values, bool *against)
-{
-    const size_t volumes = series->n_volumes;
-    for (size_t v = 0; v < volumes; v++) {
-        values[v] = INFINITY;
-        for (size_t z = 0; z < series->n_slices; z++) {
-            const double time =
-                ts_dicom_image_number(series->images[v * series->n_slices + z], offset) * factor;
-            if (isnan(time))
-                return false;
-            values[v] = fmin(values[v], time);
-        }
-    }
-    bool rise = true;
-    for (size_t v = 1; v < volumes; v++) {
-        *against |= values[v] < values[v - 1];
-        rise &= values[v] > values[v - 1];
-    }
-    for (size_t v = volumes; v-- > 0;)
-        values[v] = rint((values[v] - values[0]) * 1e6) / 1e6;
-    return rise;
-}
-
-static void number_volumes(struct dicom_series *series, const char *why)
-{
-    series->volume_axis = (struct ts_axis){
-        .kind = TS_AXIS_TIME, .n = (int64_t)series->n_volumes, .spacing = 1, .unit = ""};
-    ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
-}
-
-/* Gives the axis of time its positions: as measured, else as multiples of the interval that the
- * header states, else those of Content Time, which may be times of the reconstruction. */
-static void place_times(struct dicom_series *series, double *values)
-{
-    const size_t volumes = series->n_volumes;
-    const struct dicom_file *file = series->images[0]->file;
-    struct ts_axis *axis = &series->volume_axis;
-    bool against = false;
-    const bool timed = list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against),
-               doubtful = timed && ts_dicom_clocks_contradict(series);
-    if ((!timed || doubtful) &&
-        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
-        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
-        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
-        const char *why =
-            against    ? "the times that the header states run against the order of the volumes"
-            : doubtful ? "the header states no other times"
-                       : "the header states no times";
-        const bool resolution = file->temporal_resolution_ms > 0;
-        const double step = resolution ? file->temporal_resolution_ms / 1e3
-                            : doubtful ? 0 /* the volumes took longer by either clock */
-                                       : file->repetition_ms / 1e3;
-        if (!(step > 0) && !against &&
-            list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
-            ts_dicom_series_warn(series,
-                                 "%s of acquisition: those of the volumes are of Content Time, "
-                                 "when the pixels were made",
-                                 why);
-            axis->positions = values;
-            return;
-        }
-        if (!(step > 0)) {
-            number_volumes(series, why);
-            return;
-        }
-        ts_dicom_series_warn(series, "%s%sthe times of the volumes are multiples of %s, %g s",
-                             against ? why : "", against ? ": " : "",
-                             resolution ? "Temporal Resolution" : "Repetition Time", step);
-        for (size_t v = 0; v < volumes; v++)
-            values[v] = (double)v * step;
-    }
-    axis->positions = values;
-}
-
-/* Fills volume_axis, and the gradients of a diffusion series, of a series whose images stand volume
- * by volume. */
-static void set_volume_axis(struct dicom_series *series, enum ts_axis_kind kind)
-{
-    const size_t volumes = series->n_volumes;
-    double *values = ts_arena_alloc(series->arena, volumes * sizeof *values);
-    if (!values) {
-        series->no_memory = true;
-        return;
-    }
-    series->volume_axis =
-        (struct ts_axis){.kind = kind, .n = (int64_t)volumes, .positions = values};
-    series->volume_axis.unit = kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2";
-    if (kind == TS_AXIS_TIME) {
-        series->volume_axis.positions = NULL;
-        place_times(series, values);
-        return;
-    }
-    bool stated = true;
-    for (size_t v = 0; v < volumes; v++) {
-        const struct dicom_image *first = series->images[v * series->n_slices];
-        values[v] = kind == TS_AXIS_ECHO ? first->echo_ms : first->b_value;
-        stated &= isfinite(values[v]);
-    }
-    if (!stated)
-        number_volumes(series, kind == TS_AXIS_ECHO ? "not every volume states an echo time"
-                                                    : "not every volume states a b-value");
-    else if (kind == TS_AXIS_B)
-        ts_dicom_list_gradients(series);
-}
 
 /* ---- dimensions of enhanced files ------------------------------------------------------------ */
 
@@ -470,7 +357,8 @@ static bool stands_alone(const struct volume_criterion *criterion,
     for (size_t z = 0; z < positions; z++)
         for (size_t v = 1; v < complete; v++) {
             struct dicom_image *pair[] = {series->images[z], series->images[v * positions + z]};
-            if (ts_dicom_name_difference(pair, 2, !counted))
+            if (ts_dicom_name_difference(pair, 2, !counted) ||
+                (criterion->rule == BY_NUMBER && ts_dicom_differ_in_comments(pair[0], pair[1])))
                 return false;
         }
     return (criterion->rule != BY_NUMBER ||
@@ -564,6 +452,19 @@ static bool is_in_order(const struct volume_criterion *criterion, struct dicom_s
            is_in_blocks(series, complete, items->positions, criterion->place);
 }
 
+/* Returns true if a volume mixes what tells of volumes. A Temporal Position or its offset says more
+ * than a comment. */
+static bool mixes(const struct volume_criterion *criterion, const struct dicom_series *series,
+                  const struct volume_items *items, size_t complete)
+{
+    const bool told = items->told && criterion->place != DICOM_NUMBER(temporal_position) &&
+                      criterion->place != DICOM_NUMBER(time_offset_s);
+    for (size_t v = 0; v < complete; v++)
+        if (ts_dicom_is_mixture(series->images + v * items->positions, items->positions, told))
+            return true;
+    return false;
+}
+
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else
  * 0. */
 static size_t try_criterion(const struct volume_criterion *criterion, struct dicom_series *series,
@@ -585,7 +486,8 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     if (items->kind == TS_AXIS_B &&
         !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
         return 0;
-    if (!repeats_are_regular(criterion, series, items, complete))
+    if (!repeats_are_regular(criterion, series, items, complete) ||
+        mixes(criterion, series, items, complete))
         return 0;
     if (!is_in_order(criterion, series, items, complete))
         return 0;
@@ -769,6 +671,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO
                  : weighted                             ? TS_AXIS_B
                                                         : TS_AXIS_TIME;
+    items.told = ts_dicom_is_told_by_comments(series);
     rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);
     ts_dicom_settle_clocks(series);
@@ -785,6 +688,6 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     series->n_slices = items.positions;
     series->n_volumes = complete;
     if (complete > 1)
-        set_volume_axis(series, items.kind);
+        ts_dicom_set_volume_axis(series, items.kind);
     ts_dicom_refuse_shifted(series);
 }

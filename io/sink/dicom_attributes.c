@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_metadata.h"
-#include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_kind.h"
 #include "io/sink/dicom_files.h"
 
 enum { TEXT_BYTES = 256, LONGEST_CODE = 16 };

@@ -93,6 +93,51 @@ Test(dicom_units, are_those_that_the_header_names)
     }
 }
 
+/* Rescale Type is required of CT whose values are not HU, and tools lose it. */
+Test(dicom_units, maps_of_energies_are_no_hounsfield_units)
+{
+    static const char absent[] = "Rescale Type (0028,1054) is absent";
+    static const struct {
+        const char *image_type, *energies, *rescale_type, *unit;
+        bool warned;
+    } rows[] = {
+        {"ORIGINAL\\PRIMARY\\AXIAL", "", "", "HU", false},
+        {"DERIVED\\PRIMARY\\AXIAL\\CT_SOM5 MPR", "NO", "", "HU", false},
+        {"ORIGINAL\\PRIMARY\\AXIAL\\CT_SOM5 MON", "", "", "HU", false},
+        {"DERIVED\\PRIMARY\\AXIAL\\IODINE_MAP", "", "", "unknown", true},
+        {"DERIVED\\PRIMARY\\AXIAL\\IODINE_MAP", "", "MGML", "MGML", false},
+        {"DERIVED\\PRIMARY\\AXIAL\\MONO_70KEV", "", "", "unknown", true},
+        {"DERIVED\\PRIMARY\\AXIAL\\MONO_70KEV", "YES", "HU", "HU", false},
+        {"DERIVED\\SECONDARY\\VNC", "", "", "unknown", true},
+        {"DERIVED\\PRIMARY\\AXIAL\\NONE\\Z_EFFECTIVE", "", "", "unknown", true},
+        {"DERIVED\\PRIMARY\\AXIAL\\ELECTRON_DENSITY", "", "", "unknown", true},
+        {"ORIGINAL\\PRIMARY\\AXIAL", "YES", "", "unknown", true},
+        {"ORIGINAL\\PRIMARY\\LOCALIZER", "", "", "unknown", true},
+        {"ORIGINAL\\PRIMARY\\LOCALIZER", "", "HU", "HU", false},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int z = 0; z < SLICES; z++) {
+            struct dicom_fixture f;
+            ts_fixture_init(&f, z);
+            ts_fixture_text(&f, 0x00080008, "CS", rows[r].image_type);
+            ts_fixture_text(&f, 0x00189361, "CS", rows[r].energies);
+            ts_fixture_text(&f, 0x00281054, "LO", rows[r].rescale_type);
+            ts_fixture_finish(&f, folder, z);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_expect_str_eq(source->image.unit, rows[r].unit, "row %zu: %s", r, source->image.unit);
+        cr_expect_eq(source->image.quantity, strcmp(rows[r].unit, "HU") ? TS_INTENSITY : TS_HU);
+        cr_expect_eq(is_warned(diag, absent), rows[r].warned, "row %zu", r);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* Beds that were scanned one after the other, and were not brought to one time, do not compare. */
 Test(dicom_units, slices_of_several_times_without_decay_correction_are_warned_of)
 {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An attribute tells volumes apart if it differs at a position and has no more values than a
+ * position has images. Comments that count slices have one value at each position, and those that
+ * count images have one in each. Such an attribute has no order that can be relied on, so that it
+ * makes no volumes, but no volume mixes its values.
+ */
+#include "io/dicom_series/dicom_told.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct attribute {
+    size_t place; /* DICOM_NUMBER; 0: Series Description and comments */
+    const char *name;
+} attributes[] = {
+    {0, "Series Description or Image Comments"},
+    {DICOM_NUMBER(respiratory_percent), "Nominal Percentage of Respiratory Phase"},
+    {DICOM_NUMBER(acquired_s), "Acquisition Time"},
+    {DICOM_NUMBER(trigger_ms), "Trigger Time"},
+    {DICOM_NUMBER(frame_reference_ms), "Frame Reference Time"},
+};
+
+static int compare_comments(const struct dicom_image *a, const struct dicom_image *b)
+{
+    const int order = strcmp(a->file->description, b->file->description);
+    return order ? order : strcmp(a->comment, b->comment);
+}
+
+static int compare(const struct attribute *attribute, const struct dicom_image *a,
+                   const struct dicom_image *b)
+{
+    if (attribute->place == 0)
+        return compare_comments(a, b);
+    const double first = ts_dicom_image_number(a, attribute->place),
+                 second = ts_dicom_image_number(b, attribute->place);
+    if (isnan(first) || isnan(second))
+        return !isnan(first) - !isnan(second);
+    return (first > second) - (first < second);
+}
+
+static int compare_images(const void *a, const void *b, void *attribute)
+{
+    return compare(attribute, *(struct dicom_image *const *)a, *(struct dicom_image *const *)b);
+}
+
+static bool tells(struct dicom_series *series, const struct attribute *attribute)
+{
+    struct dicom_image *const *images = series->images;
+    const double same = ts_dicom_same_position(images[0]);
+    const size_t n = series->n_images;
+    size_t most = 0, values = 1;
+    bool differ = false;
+    for (size_t i = 0, first = 0; i < n; i++) {
+        const bool next = i > 0 && images[i]->along_mm - images[i - 1]->along_mm > same;
+        first = next ? i : first;
+        most = i - first + 1 > most ? i - first + 1 : most;
+        differ |= i > first && compare(attribute, images[i], images[i - 1]) != 0;
+    }
+    if (!differ)
+        return false;
+    struct dicom_image **sorted = malloc(n * sizeof(struct dicom_image *));
+    series->no_memory |= !sorted;
+    if (!sorted)
+        return false;
+    memcpy(sorted, images, n * sizeof(struct dicom_image *));
+    qsort_r(sorted, n, sizeof *sorted, compare_images, (void *)attribute);
+    for (size_t i = 1; i < n; i++)
+        values += compare(attribute, sorted[i], sorted[i - 1]) != 0;
+    free(sorted);
+    return values <= most;
+}
+
+bool ts_dicom_is_told_by_comments(struct dicom_series *series)
+{
+    return tells(series, &attributes[0]);
+}
+
+bool ts_dicom_differ_in_comments(const struct dicom_image *a, const struct dicom_image *b)
+{
+    return compare_comments(a, b) != 0;
+}
+
+bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, bool told_by_comments)
+{
+    for (size_t i = 1; i < n; i++)
+        if (compare(&attributes[1], images[0], images[i]) != 0 ||
+            (told_by_comments && compare_comments(images[0], images[i]) != 0))
+            return true;
+    return false;
+}
+
+const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left)
+{
+    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++) {
+        const struct dicom_image *first = NULL;
+        bool mixed = false;
+        for (size_t i = 0; i < series->n_images; i++) {
+            const struct dicom_image *image = series->images[i];
+            first = first || left[i] ? first : image;
+            mixed |= !left[i] && compare(&attributes[k], first, image) != 0;
+        }
+        if (mixed && tells(series, &attributes[k]))
+            return attributes[k].name;
+    }
+    return NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What says of images at one position that they are of several volumes, without saying of each to
+ * which it belongs: comments that people or scanners write, such as "T=50%", and times that are the
+ * same in all images of a volume.
+ */
+#ifndef IO_DICOM_DICOM_TOLD_H
+#define IO_DICOM_DICOM_TOLD_H
+
+#include "io/dicom_series/dicom_series.h"
+
+/* The images of a series, which are in order along the normal. */
+
+/* Returns true if Series Description or comments differ at a position, and have no more values than
+ * a position has images, so that each may be that of a volume. */
+bool ts_dicom_is_told_by_comments(struct dicom_series *series);
+/* Returns true if two images differ in Series Description or comments. */
+bool ts_dicom_differ_in_comments(const struct dicom_image *a, const struct dicom_image *b);
+/* Returns true if n images are none of one volume: their phases of respiration differ or, of a
+ * series that they tell of, their comments. */
+bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, bool told_by_comments);
+/* Returns the name of what tells the volumes of a series apart and differs among the images that
+ * are not left out; NULL if there is none. */
+const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left);
+
+#endif
