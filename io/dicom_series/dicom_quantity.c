@@ -153,11 +153,10 @@ static void choose_unit(struct dicom_series *series)
         }
         if (lacks_type(first)) {
             series->image.unit = "unknown";
-            ts_dicom_series_warn(series,
-                                 "Rescale Type (0028,1054) is absent, which %s should state: what "
-                                 "the CT values are is not known",
-                                 strcmp(first->kind, "LOCALIZER") ? "a map or multi-energy CT"
-                                                                  : "a localizer");
+            if (strcmp(first->kind, "LOCALIZER") != 0) /* of which a warning tells */
+                ts_dicom_series_warn(series,
+                                     "Rescale Type (0028,1054) is absent, which a map or "
+                                     "multi-energy CT states: what the CT values are is not known");
             return;
         }
         if (*first->rescale_type && strcmp(first->rescale_type, "US"))

@@ -112,7 +112,7 @@ Test(dicom_units, maps_of_energies_are_no_hounsfield_units)
         {"DERIVED\\PRIMARY\\AXIAL\\NONE\\Z_EFFECTIVE", "", "", "unknown", true},
         {"DERIVED\\PRIMARY\\AXIAL\\ELECTRON_DENSITY", "", "", "unknown", true},
         {"ORIGINAL\\PRIMARY\\AXIAL", "YES", "", "unknown", true},
-        {"ORIGINAL\\PRIMARY\\LOCALIZER", "", "", "unknown", true},
+        {"ORIGINAL\\PRIMARY\\LOCALIZER", "", "", "unknown", false},
         {"ORIGINAL\\PRIMARY\\LOCALIZER", "", "HU", "HU", false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
