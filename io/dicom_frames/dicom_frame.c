@@ -25,6 +25,7 @@
 #include "io/dicom_frames/dicom_rle.h"
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_fragments.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/file/file_bytes.h"
 
@@ -74,13 +75,14 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 
 /* Returns true if values of a slice may have no 32-bit float, and somebody asks how many have none.
  * The doubles of a file are counted when they are rounded, and a Modality LUT has integers of 16
- * bits. */
+ * bits. A dose is scaled so that its largest value fills the bits: those beyond 24 mean nothing. */
 static bool is_counted(const struct dicom_source *source, int64_t z)
 {
     enum { FLOAT_WHOLE_BITS = 24 }; /* every integer of so many bits is a 32-bit float */
     const struct dicom_frame *frame = &source->frames[z];
     double low, high;
     if (frame->cells.is_float || frame->image->file->lut.entries > 0 ||
+        (source->base.image.dtype == TS_F32 && ts_dicom_is_dose(frame->image->file)) ||
         (source->base.image.dtype != TS_F32 && source->base.no_rounding))
         return false;
     ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);

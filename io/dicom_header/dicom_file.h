@@ -91,10 +91,12 @@ struct dicom_file {
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit,
         pixel_representation;
     struct dicom_lut lut;
-    bool real_world; /* it states what stored values mean, beside or in place of Rescale Slope
-                        (0040,9096) */
-    int float_bits;  /* the pixels are floats (32) or doubles (64); 0: integers */
-    bool overlays;   /* overlays are stated to be in the bits of the pixels */
+    bool unsure_mosaic; /* it says that it is a mosaic, and nothing else does: it is refused, unless
+                           its series shows that it is a slice */
+    bool real_world;    /* it states what stored values mean, beside or in place of Rescale Slope
+                           (0040,9096) */
+    int float_bits;     /* the pixels are floats (32) or doubles (64); 0: integers */
+    bool overlays;      /* overlays are stated to be in the bits of the pixels */
     double
         activity_scale; /* of PET, as Philips states it for counts: Bq/ml a count; NaN if absent */
     bool words; /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
@@ -133,6 +135,7 @@ struct dicom_image {
     char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
     char map[DICOM_CODE_MAX]; /* what it was computed to show, such as ADC or FAT (dicom_kind.h) */
     char velocity[DICOM_TEXT_MAX];     /* the direction and velocity of the flow that it encodes */
+    char breath[DICOM_CODE_MAX];       /* Starting Respiratory Phase */
     char comment[DICOM_TEXT_MAX];      /* Image Comments or Frame Comments; only compared */
     char kind[DICOM_CODE_MAX];         /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
     double real_slope, real_intercept; /* of a linear Real World Value Mapping; NaN: not stated */

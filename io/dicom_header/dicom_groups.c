@@ -408,11 +408,20 @@ enum { MAX_TILES = 4096 };
  * the direction. */
 static const double SAME_NORMAL = 1e-3;
 
-/* Returns true if the header says that the image is a mosaic. A frame with functional groups is
- * none, though some scanners say so. */
+/* Returns true if the header says that the image is a mosaic. Scanners and tools that take mosaics
+ * apart leave that in the header: of the frames of a file with several, and of an image that has
+ * no more rows and columns than were measured, it is not true. */
 static bool dicom_is_mosaic(const struct scan *scan)
 {
-    return strstr(scan->file->image_type, "MOSAIC") && !scan->has_groups;
+    const struct dicom_file *file = scan->file;
+    const char *type = scan->has_groups && scan->n_frames > 0 ? scan->frames[0].frame_type : "";
+    double measured = fmax(scan->steps[0], scan->steps[1]);
+    for (int i = 0; i < 4; i++)
+        measured = fmax(measured, scan->matrix[i]);
+    return (strstr(file->image_type, "MOSAIC") || strstr(type, "MOSAIC") ||
+            strstr(scan->type_text, "MOSAIC")) &&
+           !(scan->has_groups && file->frames > 1) &&
+           !(file->rows <= measured && file->columns <= measured);
 }
 
 /* Returns the cross product of the cosines, turned into the direction in which the tiles follow
@@ -455,12 +464,17 @@ static void dicom_list_tiles(struct scan *scan)
     const double tiles = isnan(csa.tiles) ? scan->mosaic_tiles : csa.tiles;
     const int grid = tiles >= 1 && tiles <= MAX_TILES ? (int)ceil(sqrt(tiles)) : 0;
     double normal[3] = {0};
+    if (scan->n_frames == 1 && !isnan(tiles)) { /* the tiles have what is known of the frame */
+        *mosaic = scan->frames[0];
+        scan->n_frames = 0;
+    }
     dicom_weight_by_csa(mosaic, &csa);
     mosaic->phase_positive = csa.phase_positive;
+    scan->file->unsure_mosaic = isnan(tiles);
     if (isnan(tiles))
-        ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
-    else if (grid == 0 || tiles != rint(tiles) || file->rows % grid || file->columns % grid ||
-             file->frames != 1)
+        return;
+    if (grid == 0 || tiles != rint(tiles) || file->rows % grid || file->columns % grid ||
+        file->frames != 1)
         ts_dicom_refuse(scan, "dicom-mosaic",
                         "a mosaic of %g tiles does not fit an image of %d rows and %d columns",
                         tiles, file->rows, file->columns);

@@ -293,6 +293,10 @@ static void check_header(struct scan *scan)
     for (size_t i = 0; i < scan->file->n_images; i++)
         check_values(scan, &scan->file->images[i]);
     check_pixels(scan);
+    if (scan->file->unsure_mosaic)
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "a mosaic of many slices in one image, whose header does not state how "
+                        "many (private elements removed?)");
 }
 
 /* ---- deflated data sets ---------------------------------------------------------------------- */
@@ -639,6 +643,8 @@ static void init_scan(struct scan *scan, const char *path)
                         scan->grid_gradient[2] = scan->ge_polarity = scan->dose_scaling =
                             scan->lut_descriptor[0] = scan->lut_descriptor[1] =
                                 scan->lut_descriptor[2] = NAN;
+    for (int i = 0; i < 4; i++)
+        scan->matrix[i] = scan->steps[i / 2] = NAN;
     scan->zone_s = image->zone_s = image->clock_s = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     for (int i = 0; i < 3; i++)

@@ -61,8 +61,11 @@ struct scan {
     double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if
                                  absent */
     struct dicom_moment acquired, content;
-    double zone_s;       /* Timezone Offset From UTC; NaN if absent */
-    double mosaic_tiles; /* as a private element states it; NaN if absent */
+    double zone_s;                  /* Timezone Offset From UTC; NaN if absent */
+    char type_text[DICOM_TEXT_MAX]; /* Siemens' image type of a frame */
+    double matrix[4], steps[2]; /* Acquisition Matrix, and encoding steps of frames: the measured
+                                   rows and columns of an image; NaN if absent */
+    double mosaic_tiles;        /* as a private element states it; NaN if absent */
     double grid_tiles, grid_b_value,
         grid_gradient[3];          /* the same of UIH, and its diffusion weighting in the axes of
                                       the image; NaN if absent */

@@ -372,7 +372,9 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
     const char *after = ts_dicom_image_name(series, images[worst]);
     double from = images[worst - 1]->along_mm, to = images[worst]->along_mm;
     if (only_missing && missing > 0) {
-        const char *supply = "supply the missing slices; none are made up";
+        const char *supply = series->n_files == 1
+                                 ? "resample the file with another tool: no slice is made up"
+                                 : "supply the missing slices; none are made up";
         ts_dicom_series_refuse(
             series, "slice-missing", stacks_hint(series, rules, supply, supply),
             "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
@@ -384,7 +386,9 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
         snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", line->lean_degree);
     const char *apart = tolerance_hint(
         series, off_mm, line,
-        "put the slices of one spacing into a folder of their own, or resample with another tool");
+        series->n_files == 1 ? "resample the file with another tool"
+                             : "put the slices of one spacing into a folder of their own, or "
+                               "resample with another tool");
     ts_dicom_series_refuse(
         series, "spacing-varies",
         stacks_hint(series, rules, tolerance_hint(series, off_mm, line, ""), apart),

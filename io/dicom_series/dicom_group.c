@@ -143,16 +143,48 @@ static const char *hint_for(const char *code)
     return "supply a correct file, or take it out of the input";
 }
 
+/* Returns true if the images lie as far from each other as slices do, and so are none of the
+ * mosaics that they say they are: those of a series have one position. */
+static bool are_unpacked(struct dicom_series *series)
+{
+    static const double much = 0.05, gap_share = 2; /* slices have gaps as thick as they, at most */
+    const struct dicom_image *first = series->images[0];
+    const double between = first->spacing_between_slices_mm,
+                 thickness = ts_dicom_field_number(first, DICOM_FIELD_slice_thickness);
+    double normal[3], step = INFINITY;
+    double *along = ts_arena_alloc(series->arena, series->n_images * sizeof *along);
+    series->no_memory |= !along;
+    ts_cross(first->orientation, first->orientation + 3, normal);
+    for (size_t i = 0; along && i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        if (!image->have_position || !image->have_orientation)
+            return false;
+        along[i] = ts_dot(image->position_mm, normal);
+    }
+    if (!along)
+        return false;
+    qsort(along, series->n_images, sizeof *along, ts_compare_doubles);
+    for (size_t i = 1; i < series->n_images; i++)
+        if (along[i] - along[i - 1] > ts_dicom_same_position(first))
+            step = fmin(step, along[i] - along[i - 1]);
+    return between > 0 ? fabs(step - between) <= much * between
+                       : step >= (1 - much) * thickness && step <= gap_share * thickness;
+}
+
 static void check_files(struct dicom_series *series, bool any_modality)
 {
+    const bool unpacked = series->images[0]->file->unsure_mosaic && are_unpacked(series);
     size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
     const struct dicom_file *bad = NULL, *odd = NULL, *last = NULL;
     const struct dicom_image *first = series->images[0];
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
-        bad = !bad && image->file->refusal ? image->file : bad;
+        const bool refused_file =
+            image->file->refusal && !(unpacked && image->file->unsure_mosaic &&
+                                      !strcmp(image->file->refusal_code, "dicom-mosaic"));
+        bad = !bad && refused_file ? image->file : bad;
         odd = !odd && image->file->warning ? image->file : odd;
-        refused += image->file->refusal && image->file != last;
+        refused += refused_file && image->file != last;
         last = image->file;
         warned += image->file->warning != NULL && image == image->file->images;
         no_position += !image->have_position;

@@ -514,7 +514,9 @@ void ts_dicom_keep_first(struct dicom_series *series)
     const char *mixture = ts_dicom_name_mixture(series, left);
     if (mixture) {
         ts_dicom_series_refuse(series, "duplicates-sewn",
-                               "put the files of each volume into a folder of its own",
+                               series->n_files == 1
+                                   ? "supply each volume as a file of its own"
+                                   : "put the files of each volume into a folder of its own",
                                "the first images at each position differ in %s, which tells "
                                "volumes apart: they would be parts of several volumes",
                                mixture);

@@ -20,10 +20,11 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_parse.h"
+#include "io/dicom_series/dicom_told.h"
 
 /* These are in no field: a text that no output may have, a number that only tells images apart,
  * whether the images are DERIVED by their Image Type, and the direction of their rows. */
-enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCITY };
+enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCITY, BREATH };
 
 static const struct setting {
     int field;                       /* enum dicom_field, or one of the above */
@@ -40,6 +41,7 @@ static const struct setting {
      VARIES},
     {DICOM_FIELD_respiratory_phase, "Nominal Percentage of Respiratory Phase", "respiratory phase",
      " %", FIXED},
+    {BREATH, "Starting Respiratory Phase", "respiration", NULL, FIXED},
     {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL, FIXED},
     {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
     {POLARITY, "the polarity of the phase encoding", "polarity", NULL, VARIES},
@@ -93,6 +95,7 @@ static const char *text_of(const struct dicom_image *image, int field)
                        : field == POLARITY   ? polarities[image->polarity]
                        : field == MAP        ? image->map
                        : field == VELOCITY   ? image->velocity
+                       : field == BREATH     ? image->breath
                        : field == DICOM_FIELD_image_type && *image->frame_type
                            ? image->frame_type
                            : ts_dicom_field_text(image, (enum dicom_field)field);
@@ -130,6 +133,7 @@ int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const str
 void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out,
                            size_t size)
 {
+    static const char *const breaths[] = {"INSPIRATION", "MAXIMUM", "EXPIRATION", "MINIMUM", NULL};
     const int field = settings[setting].field;
     const char *label = settings[setting].label,
                *text = is_number(field) ? "" : text_of(image, field);
@@ -148,6 +152,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         ts_dicom_keep_known(ts_dicom_pet, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_corrected_image)
         ts_dicom_keep_known(ts_dicom_corrections, text, kept, sizeof kept);
+    else if (field == BREATH)
+        ts_dicom_keep_known(breaths, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_image_type || field == MAP)
         ts_dicom_keep_known(ts_dicom_image_types, text, kept, sizeof kept);
     else if (field == POLARITY || field == VELOCITY ||
@@ -563,6 +569,7 @@ void ts_dicom_warn_of_settings(struct dicom_series *series)
     warn_of_position(series);
     warn_of_derived(series);
     warn_of_polarity(series);
+    ts_dicom_warn_of_comments(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
         const bool correction = settings[setting].rule == CORRECTION;
         if (settings[setting].rule != FIXED && !correction)

@@ -45,6 +45,20 @@ static int compare_images(const void *a, const void *b, void *attribute)
     return compare(attribute, *(struct dicom_image *const *)a, *(struct dicom_image *const *)b);
 }
 
+/* Returns the first n images in the order of the attribute, to be freed; NULL if memory is out. */
+static struct dicom_image **sort_by(struct dicom_series *series, size_t n,
+                                    const struct attribute *attribute)
+{
+    struct dicom_image **sorted = malloc(n * sizeof(struct dicom_image *));
+    series->no_memory |= !sorted;
+    if (!sorted)
+        return NULL;
+    memcpy(sorted, series->images, n * sizeof(struct dicom_image *));
+    qsort_r(sorted, n, sizeof *sorted, compare_images, (void *)attribute);
+    return sorted;
+}
+
+/* Returns true if the attribute tells volumes apart. */
 static bool tells(struct dicom_series *series, const struct attribute *attribute)
 {
     struct dicom_image *const *images = series->images;
@@ -60,12 +74,9 @@ static bool tells(struct dicom_series *series, const struct attribute *attribute
     }
     if (!differ)
         return false;
-    struct dicom_image **sorted = malloc(n * sizeof(struct dicom_image *));
-    series->no_memory |= !sorted;
+    struct dicom_image **sorted = sort_by(series, n, attribute);
     if (!sorted)
         return false;
-    memcpy(sorted, images, n * sizeof(struct dicom_image *));
-    qsort_r(sorted, n, sizeof *sorted, compare_images, (void *)attribute);
     for (size_t i = 1; i < n; i++)
         values += compare(attribute, sorted[i], sorted[i - 1]) != 0;
     free(sorted);
@@ -105,4 +116,31 @@ const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left)
             return attributes[k].name;
     }
     return NULL;
+}
+
+/* Returns true for a comment with a number before a percent sign. */
+static bool names_phase(const char *comment)
+{
+    const char *percent = strchr(comment, '%');
+    while (percent && percent > comment && percent[-1] == ' ')
+        percent--;
+    return percent && percent > comment && percent[-1] >= '0' && percent[-1] <= '9';
+}
+
+void ts_dicom_warn_of_comments(struct dicom_series *series)
+{
+    const size_t n = series->n_slices;
+    struct dicom_image **sorted = n > 1 ? sort_by(series, n, &attributes[0]) : NULL;
+    bool phases = sorted != NULL;
+    size_t values = 0;
+    for (size_t first = 0, end; phases && first < n; first = end, values++) {
+        end = first + 1;
+        while (end < n && compare_comments(sorted[first], sorted[end]) == 0)
+            end++;
+        phases = end > first + 1 && names_phase(sorted[first]->comment);
+    }
+    free(sorted);
+    if (phases && values > 1)
+        ts_dicom_series_warn(series, "the slices differ in Image Comments that name phases: they "
+                                     "may not belong together");
 }

@@ -22,5 +22,8 @@ bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, bool told_
 /* Returns the name of what tells the volumes of a series apart and differs among the images that
  * are not left out; NULL if there is none. */
 const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left);
+/* Warns if the slices of a volume have comments that name phases, such as "50 %", each of several
+ * slices. */
+void ts_dicom_warn_of_comments(struct dicom_series *series);
 
 #endif

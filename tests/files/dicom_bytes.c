@@ -78,3 +78,31 @@ void ts_bytes_implicit(struct dicom_bytes *out, const unsigned char *elements, s
         i += header + length;
     }
 }
+
+/* SV10, 4 bytes, the number of tags, 77, and the tags. */
+void ts_bytes_csa_start(struct dicom_bytes *out, int tags)
+{
+    const int32_t start[] = {0x01020304, tags, 77};
+    put(out, "SV10", 4);
+    put(out, start, sizeof start);
+}
+
+/* A tag is its name, its multiplicity, VR and type, the number of its items, 77, and the items. */
+void ts_bytes_csa_tag(struct dicom_bytes *out, const char *name, const double *values, int n)
+{
+    char padded[64] = "", text[16];
+    snprintf(padded, sizeof padded, "%s", name);
+    put(out, padded, sizeof padded);
+    put_number(out, 4, 4);
+    put(out, "FD\0", 4);
+    put_number(out, 4, 4);
+    put_number(out, (uint32_t)n, 4);
+    put_number(out, 77, 4);
+    for (int i = 0; i < n; i++) {
+        const int32_t item[] = {16, 16, 77, 16};
+        memset(text, 0, sizeof text);
+        snprintf(text, sizeof text, "%.6f", values[i]);
+        put(out, item, sizeof item);
+        put(out, text, sizeof text);
+    }
+}

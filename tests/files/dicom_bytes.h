@@ -27,5 +27,9 @@ void ts_bytes_item(struct dicom_bytes *out, const struct dicom_bytes *content);
 void ts_bytes_group(struct dicom_bytes *out, uint32_t tag, const struct dicom_bytes *content);
 /* Appends n bytes of elements or items in implicit VR, with the lengths that they then have. */
 void ts_bytes_implicit(struct dicom_bytes *out, const unsigned char *elements, size_t n);
+/* Appends the begin of a CSA header of Siemens with so many tags, and a tag with n items of text.
+ */
+void ts_bytes_csa_start(struct dicom_bytes *out, int tags);
+void ts_bytes_csa_tag(struct dicom_bytes *out, const char *name, const double *values, int n);
 
 #endif

@@ -180,6 +180,104 @@ Test(dicom_dose, what_contradicts_itself_is_refused)
     }
 }
 
+/* Opens a dose of six planes with these parameters of the chain. */
+static struct source *open_planes(const char *offsets, double tolerance, int64_t stack,
+                                  struct ts_diag *diag)
+{
+    enum { MANY = 6 };
+    static const uint32_t pixels[MANY * PIXELS];
+    char folder[256];
+    const char *path = folder;
+    struct dicom_fixture fixture;
+    struct source *source = NULL;
+    struct dicom_params params = {0};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
+    ts_test_folder_in_memory(folder, sizeof folder);
+    make_dose(&fixture, "GY", offsets);
+    ts_fixture_text(&fixture, 0x00280008, "IS", "6");
+    ts_fixture_bytes(&fixture, FIXTURE_PIXELS, "OW", pixels, sizeof pixels);
+    ts_fixture_finish(&fixture, folder, 0);
+    ts_params_init(&set);
+    params.dicom = (struct ts_texts){1, &path};
+    params.spacing_tolerance = tolerance > 0 ? tolerance : params.spacing_tolerance;
+    params.stack = stack;
+    if (dicom_format.open(&set, &source, diag) != TS_OK)
+        source = NULL;
+    ts_test_remove_folder(folder);
+    return source;
+}
+
+/* The planes of one file cannot be put into folders, and what a hint offers instead works. */
+Test(dicom_dose, uneven_planes_have_a_way_out)
+{
+    static const struct {
+        const char *offsets, *code, *hint;
+        double tolerance;
+        int64_t stacks;
+    } rows[] = {
+        {"0\\2.5\\5\\7\\10\\13.5", "spacing-varies", "resample the file with another tool", 0, 0},
+        {"0\\2.5\\5\\10\\12.5\\15", "slice-missing", "resample the file with another tool", 0, 0},
+        {"0\\2.5\\5\\7.6\\10\\12.5", "spacing-varies", "spacing_tolerance: 3", 3.5, 0},
+        {"0\\2.5\\5\\9\\13\\17", "spacing-varies", "stack: N", 0, 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = open_planes(rows[i].offsets, 0, 0, diag);
+        cr_assert_null(source, "row %zu", i);
+        ts_test_expect(diag, rows[i].code, "");
+        const char *hint = ts_diag_get(diag, ts_diag_count(diag) - 1)->hint;
+        cr_expect(hint && strstr(hint, rows[i].hint) && !strstr(hint, "folder"), "row %zu: %s", i,
+                  hint);
+        for (int64_t stack = rows[i].tolerance > 0 ? 0 : 1; stack <= rows[i].stacks; stack++) {
+            source = open_planes(rows[i].offsets, rows[i].tolerance, stack, diag);
+            cr_expect_not_null(source, "row %zu: %s", i, ts_test_first_message(diag));
+            if (source)
+                source->ops->close(source);
+        }
+        ts_diag_destroy(diag);
+    }
+}
+
+/* The scaling of a dose is chosen so that its bits are full: floats of 24 bits hold all of it that
+ * means anything, and whole numbers remain as they are. */
+Test(dicom_dose, values_that_fill_their_bits_are_not_said_to_be_rounded)
+{
+    static const struct {
+        const char *scaling;
+        enum ts_dtype dtype;
+    } rows[] = {{"1.6e-8", TS_F32}, {"0.0001", TS_F32}, {"1", TS_U32}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        static uint32_t pixels[PLANES * PIXELS];
+        char folder[256];
+        struct dicom_fixture fixture;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        make_dose(&fixture, "GY", "0\\2.5\\5");
+        for (uint32_t i = 0; i < PLANES * PIXELS; i++)
+            pixels[i] = 0xFFFFFFFF - 7 * i;
+        ts_fixture_bytes(&fixture, FIXTURE_PIXELS, "OW", pixels, sizeof pixels);
+        ts_fixture_text(&fixture, 0x3004000E, "DS", rows[r].scaling);
+        struct source *source = open_file(folder, &fixture, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(source->image.dtype, rows[r].dtype, "row %zu", r);
+        void *data = ts_test_read_all(source, diag);
+        if (rows[r].dtype == TS_F32) /* others are counted where a stage makes floats of them */
+            ts_test_expect_rounding(source, 0, 0);
+        for (size_t i = 0; i < PLANES * PIXELS; i++) {
+            const double value = pixels[i] * strtod(rows[r].scaling, NULL);
+            cr_assert_eq(ts_test_value(source, data, i),
+                         rows[r].dtype == TS_F32 ? (double)(float)value : value, "row %zu", r);
+        }
+        free(data);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
 Test(dicom_dose, a_scaling_of_zero_has_its_name)
 {
     char folder[256];

@@ -159,6 +159,12 @@ static void frame_percent(struct dicom_bytes *frame, int part, int z)
     ts_bytes_element(&group, 0x00209245, "FL", &percent, sizeof percent);
     ts_bytes_group(frame, 0x00209253, &group);
 }
+static void frame_breath(struct dicom_bytes *frame, int part, int z)
+{
+    static const char *const phases[] = {"EXPIRATION", "INSPIRATION", "MAXIMUM"};
+    (void)z;
+    group_of_text(frame, 0x00209253, 0x00209247, "CS", phases[part]);
+}
 static void frame_cycle(struct dicom_bytes *frame, int part, int z)
 {
     static struct dicom_bytes group;
@@ -357,6 +363,13 @@ Test(dicom_told, phases_of_respiration_are_series_of_their_own)
         {"PET", add_percent, NULL, "PT", {first, second, third}, several, three},
         {"frames", NULL, frame_percent, "MR", {first, second, third}, several, three},
         {"uneven", add_percent_unevenly, NULL, "CT", {first, NULL, third}, several, three},
+        {"breath",
+         NULL,
+         frame_breath,
+         "MR",
+         {"respiration EXPIRATION", "respiration INSPIRATION", "respiration MAXIMUM"},
+         several,
+         three},
         {"heart",
          NULL,
          frame_cycle,
@@ -392,6 +405,38 @@ Test(dicom_told, volumes_that_only_a_comment_tells_apart_are_refused)
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         try_row(&rows[r]);
+}
+
+/* Slices of two phases that lie beside each other look like one volume. */
+Test(dicom_told, comments_that_name_phases_are_warned_of)
+{
+    static const struct {
+        const char *comments[SLICES];
+        bool warned;
+    } rows[] = {{{"T=0%", "T=0%", "T=50%", "T=50%"}, true},
+                {{"30.0 % Ex", "30.0 % Ex", "30.0 % Ex", "30.0 % Ex"}, false},
+                {{"10% done", "20% done", "30% done", "40% done"}, false},
+                {{"left", "left", "right", "right"}, false}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        bool warned = false;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int z = 0; z < SLICES; z++) {
+            struct dicom_fixture f;
+            ts_fixture_init(&f, z);
+            ts_fixture_text(&f, 0x00204000, "LT", rows[r].comments[z]);
+            ts_fixture_finish(&f, folder, z);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        for (size_t i = 0; i < ts_diag_count(diag); i++)
+            warned |= strstr(ts_diag_get(diag, i)->message, "Image Comments") != NULL;
+        cr_expect_eq(warned, rows[r].warned, "row %zu", r);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
 }
 
 /* What would take the first image of each position would mix the gates, and is not offered. */

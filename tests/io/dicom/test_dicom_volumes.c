@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/dicom_bytes.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
@@ -71,41 +72,18 @@ static void number(struct dicom_fixture *f, uint32_t tag, const char *vr, double
     ts_fixture_text(f, tag, vr, text);
 }
 
-/* Adds a tag of a CSA header, with items of text. Returns the bytes written. */
-static size_t csa_tag(char *out, const char *name, const double *values, int n)
-{
-    const int32_t start[] = {n, 4, n, 77};
-    size_t used = 64;
-    memset(out, 0, 64 + sizeof start + (size_t)n * 32);
-    snprintf(out, 64, "%s", name);
-    memcpy(out + used, start, sizeof start);
-    memcpy(out + used, &start[2], 4);
-    memcpy(out + used + 4, "FD\0", 4);
-    memcpy(out + used + 12, start, 4);
-    used += 4 + 4 + 4 + 4 + 4;
-    for (int i = 0; i < n; i++) {
-        const int32_t item[] = {16, 16, 77, 16};
-        memcpy(out + used, item, sizeof item);
-        snprintf(out + used + sizeof item, 16, "%.6f", values[i]);
-        used += sizeof item + 16;
-    }
-    return used;
-}
-
-/* The CSA header of a diffusion image: SV10, 4 bytes, the number of tags, 77, and the tags. */
+/* The CSA header of a diffusion image. */
 static void add_csa(struct dicom_fixture *f, double b, const double gradient[3])
 {
-    static char csa[1024];
-    const int32_t start[] = {0x01020304, b > 0 ? 2 : 1, 77};
-    size_t n = 4 + sizeof start;
-    memcpy(csa, "SV10", 4);
-    memcpy(csa + 4, start, sizeof start);
-    n += csa_tag(csa + n, "B_value", &b, 1);
+    static struct dicom_bytes csa;
+    csa.n = 0;
+    ts_bytes_csa_start(&csa, b > 0 ? 2 : 1);
+    ts_bytes_csa_tag(&csa, "B_value", &b, 1);
     if (b > 0)
-        n += csa_tag(csa + n, "DiffusionGradientDirection", gradient, 3);
+        ts_bytes_csa_tag(&csa, "DiffusionGradientDirection", gradient, 3);
     ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\DIFFUSION\\NONE");
     ts_fixture_text(f, 0x00290010, "LO", "SIEMENS CSA HEADER");
-    ts_fixture_bytes(f, 0x00291010, "OB", csa, n);
+    ts_fixture_bytes(f, 0x00291010, "OB", csa.at, csa.n);
 }
 
 /* The private elements of GE. The vector is in the axes of the scan, whose first two are turned. */
