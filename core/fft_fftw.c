@@ -109,15 +109,19 @@ void ts_fft_inverse(const struct fft *fft, float *in, float *out, void *work)
         fftwf_execute_dft(fft->inverse, (fftwf_complex *)in, (fftwf_complex *)out);
 }
 
-/* Returns "fftw-3.3.10-sse2-avx" without the parts that say what it was built for. */
+static char library_name[32];
+
+/* Takes "fftw-3.3.10-sse2-avx" without the parts that say what it was built for. */
+static void find_name(void)
+{
+    const char *version = strncmp(fftwf_version, "fftw-", 5) ? fftwf_version : fftwf_version + 5;
+    snprintf(library_name, sizeof library_name, "FFTW %.*s", (int)strcspn(version, "-"), version);
+}
+
 const char *ts_fft_library(void)
 {
-    static char name[32];
-    if (!*name) {
-        const char *version =
-            strncmp(fftwf_version, "fftw-", 5) ? fftwf_version : fftwf_version + 5;
-        snprintf(name, sizeof name, "FFTW %.*s", (int)strcspn(version, "-"), version);
-    }
-    return name;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_name);
+    return library_name;
 }
 #endif

@@ -77,8 +77,9 @@ static enum ts_status report(const struct answer *answer, struct cuda_devices *f
 /* A process has one driver, and so one thread that starts it. */
 static struct {
     pthread_t handle;
-    bool begun, joined, given_up; /* given_up: starting took too long once */
+    atomic_bool begun;
     pthread_mutex_t lock;
+    bool joined, given_up; /* under the lock; given_up: starting took too long once */
     pthread_cond_t ended;
     atomic_bool over;
     struct answer answer;
@@ -96,12 +97,14 @@ static void *ask_here(void *data)
 
 void ts_cuda_start(void)
 {
-    if (thread.begun)
-        return;
-    atomic_store(&thread.over, false);
-    thread.begun = ts_thread_start(&thread.handle, ask_here, &thread.answer) == 0;
-    if (!thread.begun)
-        atomic_store(&thread.over, true);
+    pthread_mutex_lock(&thread.lock);
+    if (!thread.begun) {
+        atomic_store(&thread.over, false);
+        thread.begun = ts_thread_start(&thread.handle, ask_here, &thread.answer) == 0;
+        if (!thread.begun)
+            atomic_store(&thread.over, true);
+    }
+    pthread_mutex_unlock(&thread.lock);
 }
 
 bool ts_cuda_was_started(void)
@@ -119,18 +122,18 @@ static bool wait_until_over(void)
     struct timespec until;
     int error = 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += thread.given_up ? 0 : QUERY_SECONDS;
     pthread_mutex_lock(&thread.lock);
+    until.tv_sec += thread.given_up ? 0 : QUERY_SECONDS;
     while (!atomic_load(&thread.over) && error == 0)
         error = pthread_cond_clockwait(&thread.ended, &thread.lock, CLOCK_MONOTONIC, &until);
-    pthread_mutex_unlock(&thread.lock);
     thread.given_up = !atomic_load(&thread.over);
-    if (thread.given_up)
-        return false;
-    if (!thread.joined)
+    if (!thread.given_up && !thread.joined) { /* the thread has left the lock */
         pthread_join(thread.handle, NULL);
-    thread.joined = true;
-    return true;
+        thread.joined = true;
+    }
+    const bool over = !thread.given_up;
+    pthread_mutex_unlock(&thread.lock);
+    return over;
 }
 
 static enum ts_status wait_for_thread(struct cuda_devices *found, struct ts_diag *diag)
