@@ -19,7 +19,7 @@ rpath_of_installed_program(tomostage-sandbox ${CMAKE_INSTALL_LIBEXECDIR}/tomosta
 list(APPEND installed_targets tomostage-sandbox)
 sbom_link_map(${installed_targets})
 sbom_install(${sbom_path} TARGETS ${installed_targets})
-install(FILES include/tomostage.h include/tomostage_array.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY datasets/chains datasets/machines datasets/workflows DESTINATION ${CMAKE_INSTALL_DATADIR}/tomostage)
 # The file finds its prefix from where it lies, since `cmake --install --prefix` and a move of the folder come later.

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The versions of what libtomostage.so shows: TOMOSTAGE_0 for what include/tomostage.h declares, TOMOSTAGE_PRIVATE for the
+# The versions of what libtomostage.so shows: TOMOSTAGE_0 for what the headers of include/ declare, TOMOSTAGE_PRIVATE for the
 # rest, which only the programs of the same build may use. Nothing of the CUDA runtime, which others may have another of.
 set(map ${CMAKE_CURRENT_BINARY_DIR}/libtomostage.map)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/tomostage.h include/tomostage_array.h)
-file(READ include/tomostage.h header)
-file(READ include/tomostage_array.h arrays)
-string(APPEND header "${arrays}")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
+set(header "")
+foreach(name IN LISTS public_headers)
+  file(READ ${name} text)
+  string(APPEND header "${text}")
+endforeach()
 # A name may stand on the line after its type. A declaration whose name is not found would be private without a word.
 string(REGEX MATCHALL "\nTS_PUBLIC " declarations "${header}")
 string(REGEX MATCHALL "\nTS_PUBLIC [^;(]*ts_[a-z0-9_]+\\(" found "${header}")

@@ -117,8 +117,10 @@ struct param_set {
     int32_t version;                  /* version of the chain that the values come from; 0: the
                                        * newest */
     bool resolved;                    /* true once the derived parameters have their values */
-    bool doubles;  /* for a source: the caller takes TS_F64 for values that would otherwise be
-                    * rounded to 32-bit floats */
+    bool doubles; /* for a source: the caller takes TS_F64 for values that would otherwise be
+                   * rounded to 32-bit floats */
+    struct sandbox *sandbox; /* for a source: the server of the processes that read it
+                              * (io/sandbox/sandbox.h); NULL: that of this process */
     uint32_t idle; /* bit i is set if params[i] has no effect with the values of the others; it is
                     * not recorded */
     /* Bit i is set if params[i] was given in a unit of its own, as own_values[i]: a length in mm

@@ -584,6 +584,7 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     status = ts_dicom_open_take(series, arena, source, diag);
     if (status != TS_OK)
         return status;
+    ((struct dicom_source *)*source)->sandbox = set->sandbox;
     if (set->doubles && is_rounded(series))
         (*source)->image.dtype = TS_F64;
     for (size_t i = 0; i < series->n_warnings; i++)

@@ -180,6 +180,7 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
                                           needs_codecs(source)};
     const struct worker_setup setup = {
         .kind = &decoder_kind,
+        .sandbox = source->sandbox,
         .n_workers = source->n_workers,
         .memory_bytes = memory_bytes,
         .address_bytes = ((size_t)256 << 20) + 4 * worker_bytes(source),

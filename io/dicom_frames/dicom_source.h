@@ -100,6 +100,7 @@ struct dicom_source {
     int n_threads;
     struct dicom_scratch *scratch; /* of each thread */
 
+    struct sandbox *sandbox;  /* the server of its workers, as in ts_sandbox_start() */
     struct worker_pool *pool; /* decodes compressed slices; NULL until started */
     int n_workers;
     size_t slot_bytes;

@@ -76,10 +76,11 @@ size_t ts_hdf5_decoder_bytes(const struct hdf5_pipeline *pipeline)
     return (pipeline->n_filters > 1 ? 3 : 2) * pipeline->chunk_bytes + PROCESS_BYTES;
 }
 
-enum ts_status ts_hdf5_decoder_create(const struct hdf5_pipeline *pipeline,
+enum ts_status ts_hdf5_decoder_create(struct sandbox *sandbox, const struct hdf5_pipeline *pipeline,
                                       struct hdf5_decoder **out, struct ts_diag *diag)
 {
     const struct worker_setup setup = {.kind = &decoder_kind,
+                                       .sandbox = sandbox,
                                        .n_workers = 1,
                                        .memory_bytes = shared_bytes(pipeline),
                                        .address_bytes =

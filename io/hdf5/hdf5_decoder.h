@@ -10,9 +10,10 @@
 #include "io/hdf5/hdf5_filters.h"
 
 struct hdf5_decoder;
+struct sandbox;
 
 /* Starts a decoder for chunks of this kind. */
-enum ts_status ts_hdf5_decoder_create(const struct hdf5_pipeline *pipeline,
+enum ts_status ts_hdf5_decoder_create(struct sandbox *sandbox, const struct hdf5_pipeline *pipeline,
                                       struct hdf5_decoder **decoder, struct ts_diag *diag);
 void ts_hdf5_decoder_destroy(struct hdf5_decoder *decoder); /* NULL does nothing */
 /* Returns the space for an encoded chunk, of ts_hdf5_pipeline_bound bytes. */

@@ -83,7 +83,8 @@ static enum ts_status start_take(struct hdf5_input *input, int fd, const struct 
                                  const char *real)
 {
     int file;
-    const struct hdf5_session_options options = {.path = input->depth > 0 ? real : input->path,
+    const struct hdf5_session_options options = {.sandbox = input->sandbox,
+                                                 .path = input->depth > 0 ? real : input->path,
                                                  .span = input->set ? input->set->spans[0]
                                                                     : (struct ts_span){0},
                                                  .owner = input->set ? input->set->owner : NULL,
@@ -278,6 +279,7 @@ static enum ts_status add_source(struct hdf5_input *input, int fd, const struct 
     }
     **source = (struct hdf5_input){.path = input->path,
                                    .set = input->set,
+                                   .sandbox = input->sandbox,
                                    .diag = input->diag,
                                    .arena = input->arena,
                                    .folders = {input->folders[0], input->folders[1]},

@@ -56,8 +56,9 @@ struct hdf5_name {
 struct hdf5_input {
     const char *path; /* as the chain states it; for messages */
     const struct param_set
-        *set;             /* parameters of the source, the path first; only used while opening */
-    struct ts_diag *diag; /* likewise */
+        *set;                /* parameters of the source, the path first; only used while opening */
+    struct ts_diag *diag;    /* likewise */
+    struct sandbox *sandbox; /* the server of its processes, as in ts_sandbox_start() */
     struct arena *arena;
     /* real paths: links must stay in the folder of the file or in that of `allow` (which may be
        NULL) */

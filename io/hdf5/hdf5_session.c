@@ -38,6 +38,7 @@ struct past_task {
 };
 
 struct hdf5_session {
+    struct sandbox *sandbox;
     struct sandbox_child child;
     struct sandbox_limits limits;
     struct past_task *past;
@@ -69,8 +70,9 @@ static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_
 static enum ts_status start_child(struct hdf5_session *session, struct ts_diag *diag)
 {
     const struct hdf5_child *setup = &session->setup;
-    const enum ts_status status = ts_sandbox_start(&ts_hdf5_reader, &session->limits, setup,
-                                                   sizeof *setup, NULL, 0, &session->child, diag);
+    const enum ts_status status =
+        ts_sandbox_start(session->sandbox, &ts_hdf5_reader, &session->limits, setup, sizeof *setup,
+                         NULL, 0, &session->child, diag);
     return status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0
                ? fail(setup, errno, diag)
                : status;
@@ -83,6 +85,7 @@ enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
     *out = NULL;
     if (!session)
         return ts_diag_no_memory(diag, sizeof *session);
+    session->sandbox = options->sandbox;
     session->limits = (struct sandbox_limits){
         .address_bytes = options->address_bytes ? options->address_bytes : SESSION_ADDRESS_BYTES,
         .cpu_seconds = LIFE_CPU_SECONDS};

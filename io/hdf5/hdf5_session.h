@@ -19,7 +19,8 @@ enum {
 struct hdf5_session;
 
 struct hdf5_session_options {
-    const char *path; /* for messages */
+    struct sandbox *sandbox; /* as in ts_sandbox_start() */
+    const char *path;        /* for messages */
     struct ts_span span;
     const char *owner; /* or NULL */
     bool strict;

@@ -623,6 +623,7 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
     *stack = (struct hdf5_stack){.dataset = *dataset,
                                  .n_volumes = 1,
                                  .fd = input->files[dataset->file].fd,
+                                 .sandbox = input->sandbox,
                                  .file_bytes = input->files[dataset->file].bytes};
     stack->name = ts_arena_text(input->arena, shown, strlen(shown));
     enum ts_status status = stack->name ? TS_OK : ts_diag_no_memory(input->diag, sizeof shown);

@@ -60,6 +60,7 @@ struct hdf5_stack {
     const char *name;        /* path in the file, for messages */
     struct hdf5_ref dataset; /* while the child lives */
     int fd;                  /* the input's */
+    struct sandbox *sandbox; /* for the processes that decode its chunks */
     int64_t file_bytes;
     struct hdf5_storage storage;
     void *compact; /* the values of a compact dataset; else NULL */

@@ -397,7 +397,8 @@ static enum ts_status allocate_rows(const struct hdf5_stack *stack, struct buffe
 static enum ts_status allocate_decoder(const struct hdf5_stack *stack, struct buffers *buffers,
                                        struct ts_diag *diag)
 {
-    const enum ts_status status = ts_hdf5_decoder_create(&stack->pipeline, &buffers->decoder, diag);
+    const enum ts_status status =
+        ts_hdf5_decoder_create(stack->sandbox, &stack->pipeline, &buffers->decoder, diag);
     if (status != TS_OK)
         return status;
     buffers->encoded = ts_hdf5_decoder_encoded(buffers->decoder);

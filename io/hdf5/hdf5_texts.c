@@ -92,7 +92,7 @@ static enum ts_status values_task(struct hdf5_child *child, const void *data, FI
 
 /* ---- numbers: the parent --------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_read_values(const char *path, const char *dataset,
+enum ts_status ts_hdf5_read_values(struct sandbox *sandbox, const char *path, const char *dataset,
                                    const struct ts_image *image, struct ts_diag *diag)
 {
     struct hdf5_session *session;
@@ -103,8 +103,9 @@ enum ts_status ts_hdf5_read_values(const char *path, const char *dataset,
                              "%s: %s has more than %d MiB", path, dataset, MOST_BYTES >> 20);
     snprintf(request.way.path, sizeof request.way.path, "%s", dataset);
     enum ts_status status = ts_hdf5_session_open(
-        &(struct hdf5_session_options){.path = path, .address_bytes = (size_t)512 << 20}, &session,
-        NULL, diag);
+        &(struct hdf5_session_options){
+            .sandbox = sandbox, .path = path, .address_bytes = (size_t)512 << 20},
+        &session, NULL, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_ask(session, values_task, &request, sizeof request, image->data,
                                      request.bytes, diag);
@@ -179,8 +180,9 @@ static enum ts_status take_texts(const char *answer, struct texts_head head, str
     return complete ? TS_OK : ts_diag_no_memory(diag, head.n * head.width);
 }
 
-enum ts_status ts_hdf5_read_texts(const char *path, const char *dataset, struct arena *arena,
-                                  const char *const **texts, size_t *n, struct ts_diag *diag)
+enum ts_status ts_hdf5_read_texts(struct sandbox *sandbox, const char *path, const char *dataset,
+                                  struct arena *arena, const char *const **texts, size_t *n,
+                                  struct ts_diag *diag)
 {
     struct hdf5_session *session;
     struct find_request request = {0};
@@ -191,8 +193,9 @@ enum ts_status ts_hdf5_read_texts(const char *path, const char *dataset, struct 
     *texts = NULL;
     snprintf(request.path, sizeof request.path, "%s", dataset);
     enum ts_status status = ts_hdf5_session_open(
-        &(struct hdf5_session_options){.path = path, .address_bytes = (size_t)512 << 20}, &session,
-        NULL, diag);
+        &(struct hdf5_session_options){
+            .sandbox = sandbox, .path = path, .address_bytes = (size_t)512 << 20},
+        &session, NULL, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, texts_task, &request, sizeof request, &answer,
                                       &bytes, diag);

@@ -14,14 +14,15 @@
 /* Reads all values of a dataset of numbers into image->data, which has room for them. Returns
  * TS_BAD_INPUT where the file cannot be read, or where the dataset is not there or has another type
  * or number of values than the image, or more than 32 MiB. */
-enum ts_status ts_hdf5_read_values(const char *path, const char *dataset,
+enum ts_status ts_hdf5_read_values(struct sandbox *sandbox, const char *path, const char *dataset,
                                    const struct ts_image *image, struct ts_diag *diag);
 
 /* Reads a dataset of texts of fixed length, of any shape, one after the other; the arena owns them.
    Texts are untrusted and may contain control characters. *n is 0 if there is no such dataset.
    Returns TS_BAD_INPUT if the file cannot be read, or if the dataset holds anything else or more
    than 32 MiB. */
-enum ts_status ts_hdf5_read_texts(const char *path, const char *dataset, struct arena *arena,
-                                  const char *const **texts, size_t *n, struct ts_diag *diag);
+enum ts_status ts_hdf5_read_texts(struct sandbox *sandbox, const char *path, const char *dataset,
+                                  struct arena *arena, const char *const **texts, size_t *n,
+                                  struct ts_diag *diag);
 
 #endif

@@ -749,9 +749,10 @@ enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const c
     return status;
 }
 
-enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag)
+enum ts_status ts_hdf5_verify(struct sandbox *sandbox, const char *path, struct hdf5_proof *proof,
+                              struct ts_diag *diag)
 {
-    const struct hdf5_session_options options = {.path = path};
+    const struct hdf5_session_options options = {.sandbox = sandbox, .path = path};
     struct hdf5_session *session = NULL;
     struct stat found;
     char reason[200];

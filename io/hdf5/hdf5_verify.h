@@ -37,7 +37,8 @@ struct hdf5_proof {
 /* Recomputes every digest of a result and checks that its images make sense; names the first
    difference. `proof` may be NULL. Returns TS_BAD_INPUT if something differs, or if the file is
    incomplete or no result of this program. */
-enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
+enum ts_status ts_hdf5_verify(struct sandbox *sandbox, const char *path, struct hdf5_proof *proof,
+                              struct ts_diag *diag);
 /* Does the same for a file that is open already, both in this process and as the first file of a
    session. */
 enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path,

@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,15 +59,21 @@ struct readiness {
 };
 
 const char ts_sandbox_origin;
-static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
+struct sandbox {
+    pthread_mutex_t lock;
     pid_t caller; /* the process that started the server; any other process starts its own */
     pid_t pid;
     int socket;
-    bool began;                                /* the caller is a program of this project */
-    const char *program;                       /* NULL: beside the library */
+    char *program;                             /* NULL: beside the library */
     char trouble[PATH_MAX + SANDBOX_TEXT_MAX]; /* why it could not be started as a program */
-} server = {.socket = -1};
+};
+static struct sandbox of_process = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket = -1};
+static atomic_bool began; /* this process is a program of this project */
+
+static struct sandbox *choose(struct sandbox *sandbox)
+{
+    return sandbox ? sandbox : &of_process;
+}
 
 int64_t ts_monotonic_ns(void)
 {
@@ -238,28 +245,28 @@ static void reap(pid_t pid)
 }
 
 /* The caller holds the lock. */
-static void end_server(void)
+static void end_server(struct sandbox *server)
 {
-    close(server.socket);
-    server.socket = -1;
-    ts_sandbox_kill(server.pid);
-    reap(server.pid);
+    close(server->socket);
+    server->socket = -1;
+    ts_sandbox_kill(server->pid);
+    reap(server->pid);
 }
 
 /* Returns true if this process has a server. The caller holds the lock. */
-static bool has_server(void)
+static bool has_server(struct sandbox *server)
 {
-    if (server.socket >= 0 && server.caller == getpid())
+    if (server->socket >= 0 && server->caller == getpid())
         return true;
-    if (server.socket >= 0)
-        close(server.socket); /* the parent's, inherited by a fork */
-    server.socket = -1;
+    if (server->socket >= 0)
+        close(server->socket); /* the parent's, inherited by a fork */
+    server->socket = -1;
     return false;
 }
 
 /* Forks the server, which ends with its socket, and if `with_thread` is set also with this thread,
  * as do its children. Returns 0 or an errno. The caller holds the lock. */
-static int fork_server(bool with_thread)
+static int fork_server(struct sandbox *server, bool with_thread)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -273,9 +280,9 @@ static int fork_server(bool with_thread)
         close(ends[0]);
         return error;
     }
-    server.caller = caller;
-    server.pid = pid;
-    server.socket = ends[0];
+    server->caller = caller;
+    server->pid = pid;
+    server->socket = ends[0];
     return 0;
 }
 
@@ -327,108 +334,132 @@ static int spawn(const char *path, int socket, pid_t *pid)
 }
 
 /* Reads the server's first message, which says to which library it belongs. */
-static bool is_same_build(const char *path)
+static bool is_same_build(struct sandbox *server, const char *path)
 {
     struct build here = {0}, there = {0};
-    struct pollfd answer = {.fd = server.socket, .events = POLLIN};
+    struct pollfd answer = {.fd = server->socket, .events = POLLIN};
     errno = 0;
     if (dl_iterate_phdr(read_build, &here) > 0 && poll(&answer, 1, READY_MS) > 0 &&
-        ts_channel_read(server.socket, &there, sizeof there) &&
+        ts_channel_read(server->socket, &there, sizeof there) &&
         memcmp(&here, &there, sizeof here) == 0)
         return true;
-    snprintf(server.trouble, sizeof server.trouble,
+    snprintf(server->trouble, sizeof server->trouble,
              "%s is not the program of this library, or cannot run%s%s", path, errno ? ": " : "",
              errno ? strerror(errno) : "");
     return false;
 }
 
 /* Starts the server as a program. Returns 0 or an errno. The caller holds the lock. */
-static int spawn_server(void)
+static int spawn_server(struct sandbox *server)
 {
     char found[PATH_MAX];
-    const char *path = server.program;
+    const char *path = server->program;
     int ends[2], error = ENOENT;
     if (!path && !find_program(found)) {
-        snprintf(server.trouble, sizeof server.trouble,
+        snprintf(server->trouble, sizeof server->trouble,
                  "the library's program for the sandbox, libexec/tomostage/sandbox, is missing");
         return error;
     }
     path = path ? path : found;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return errno;
-    error = spawn(path, ends[1], &server.pid);
+    error = spawn(path, ends[1], &server->pid);
     close(ends[1]);
     if (error) {
         close(ends[0]);
-        snprintf(server.trouble, sizeof server.trouble, "%s: %s", path, strerror(error));
+        snprintf(server->trouble, sizeof server->trouble, "%s: %s", path, strerror(error));
         return error;
     }
-    server.caller = getpid();
-    server.socket = ends[0];
-    if (is_same_build(path))
+    server->caller = getpid();
+    server->socket = ends[0];
+    if (is_same_build(server, path))
         return 0;
-    end_server();
+    end_server(server);
     return ELIBBAD;
 }
 
 /* Starts a server if this process has none. Returns 0 or an errno. The caller holds the lock. */
-static int start_server(void)
+static int start_server(struct sandbox *server)
 {
-    if (has_server())
+    if (has_server(server))
         return 0;
-    return server.began ? fork_server(false) : spawn_server();
+    return atomic_load(&began) && !server->program ? fork_server(server, false)
+                                                   : spawn_server(server);
+}
+
+/* Ends a server if this process has one. */
+static void finish(struct sandbox *server)
+{
+    pthread_mutex_lock(&server->lock);
+    if (has_server(server))
+        end_server(server);
+    pthread_mutex_unlock(&server->lock);
 }
 
 bool ts_sandbox_begin(void)
 {
-    pthread_mutex_lock(&server_lock);
-    const int error = has_server() ? 0 : fork_server(true);
-    server.began = true;
-    pthread_mutex_unlock(&server_lock);
+    struct sandbox *server = &of_process;
+    pthread_mutex_lock(&server->lock);
+    const int error = has_server(server) ? 0 : fork_server(server, true);
+    atomic_store(&began, true);
+    pthread_mutex_unlock(&server->lock);
     errno = error;
     return error == 0;
 }
 
 bool ts_sandbox_began(void)
 {
-    pthread_mutex_lock(&server_lock);
-    const bool began = server.began;
-    pthread_mutex_unlock(&server_lock);
-    return began;
+    return atomic_load(&began);
 }
 
 void ts_sandbox_finish(void)
 {
-    pthread_mutex_lock(&server_lock);
-    if (has_server())
-        end_server();
-    pthread_mutex_unlock(&server_lock);
+    finish(&of_process);
 }
 
-void ts_sandbox_set_program(const char *path)
+struct sandbox *ts_sandbox_create(const char *program)
 {
-    pthread_mutex_lock(&server_lock);
-    server.program = path;
-    pthread_mutex_unlock(&server_lock);
+    struct sandbox *server = calloc(1, sizeof *server);
+    if (!server)
+        return NULL;
+    server->socket = -1;
+    server->program = program ? strdup(program) : NULL;
+    if ((program && !server->program) || pthread_mutex_init(&server->lock, NULL) != 0) {
+        free(server->program);
+        free(server);
+        return NULL;
+    }
+    return server;
+}
+
+void ts_sandbox_destroy(struct sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    finish(sandbox);
+    pthread_mutex_destroy(&sandbox->lock);
+    free(sandbox->program);
+    free(sandbox);
 }
 
 /* ---- the caller ------------------------------------------------------------------------------ */
 
 /* Sends one request and waits for its reply. Returns 0 or an errno; *lost: the server is gone or
    useless. The caller holds the lock. */
-static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid, bool *lost)
+static int ask(struct sandbox *server, const struct request *request, const int *fds, int n_fds,
+               pid_t *pid, bool *lost)
 {
     struct reply reply;
-    *server.trouble = '\0';
-    const int error = start_server();
+    *server->trouble = '\0';
+    const int error = start_server(server);
     *lost = false;
     if (error)
         return error;
-    *lost = !ts_channel_send(server.socket, request, sizeof *request, fds, n_fds) ||
-            !ts_channel_read(server.socket, &reply, sizeof reply);
+    *lost = !ts_channel_send(server->socket, request, sizeof *request, fds, n_fds) ||
+            !ts_channel_read(server->socket, &reply, sizeof reply);
     if (*lost) {
         const int end = errno ? errno : EPIPE;
-        end_server();
+        end_server(server);
         return end;
     }
     *pid = reply.pid;
@@ -436,7 +467,7 @@ static int ask(const struct request *request, const int *fds, int n_fds, pid_t *
 }
 
 /* A child that a lost server may have made ends with its channel, which nobody else has. */
-static int launch(const struct request *request, const int *fds, int n_fds,
+static int launch(struct sandbox *server, const struct request *request, const int *fds, int n_fds,
                   struct sandbox_child *child, bool *lost)
 {
     int ends[2], handed[CHANNEL_FDS];
@@ -445,9 +476,9 @@ static int launch(const struct request *request, const int *fds, int n_fds,
     handed[0] = ends[1];
     for (int i = 0; i < n_fds; i++)
         handed[i + 1] = fds[i];
-    pthread_mutex_lock(&server_lock);
-    const int error = ask(request, handed, n_fds + 1, &child->pid, lost);
-    pthread_mutex_unlock(&server_lock);
+    pthread_mutex_lock(&server->lock);
+    const int error = ask(server, request, handed, n_fds + 1, &child->pid, lost);
+    pthread_mutex_unlock(&server->lock);
     close(ends[1]);
     if (error) {
         close(ends[0]);
@@ -458,9 +489,9 @@ static int launch(const struct request *request, const int *fds, int n_fds,
     return error;
 }
 
-int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
-                      const void *setup, size_t setup_bytes, const int *fds, int n_fds,
-                      struct sandbox_child *child)
+int ts_sandbox_launch(struct sandbox *sandbox, const struct sandbox_kind *kind,
+                      const struct sandbox_limits *limits, const void *setup, size_t setup_bytes,
+                      const int *fds, int n_fds, struct sandbox_child *child)
 {
     bool lost = false;
     *child = (struct sandbox_child){.channel = -1};
@@ -474,18 +505,19 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
     request->setup_bytes = setup_bytes;
     if (setup_bytes > 0)
         memcpy(request->setup, setup, setup_bytes);
-    int error = launch(request, fds, n_fds, child, &lost);
+    int error = launch(choose(sandbox), request, fds, n_fds, child, &lost);
     if (lost) /* another server may do better */
-        error = launch(request, fds, n_fds, child, &lost);
+        error = launch(choose(sandbox), request, fds, n_fds, child, &lost);
     free(request);
     return error;
 }
 
-void ts_sandbox_reason(int error, char *reason, size_t size)
+void ts_sandbox_reason(struct sandbox *sandbox, int error, char *reason, size_t size)
 {
-    pthread_mutex_lock(&server_lock);
-    snprintf(reason, size, "%s", *server.trouble ? server.trouble : strerror(error));
-    pthread_mutex_unlock(&server_lock);
+    struct sandbox *server = choose(sandbox);
+    pthread_mutex_lock(&server->lock);
+    snprintf(reason, size, "%s", *server->trouble ? server->trouble : strerror(error));
+    pthread_mutex_unlock(&server->lock);
 }
 
 enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error,
@@ -514,15 +546,16 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
     return readiness.ready == READY ? SANDBOX_READY : SANDBOX_FAILED;
 }
 
-enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
+enum ts_status ts_sandbox_start(struct sandbox *sandbox, const struct sandbox_kind *kind,
                                 const struct sandbox_limits *limits, const void *setup,
                                 size_t setup_bytes, const int *fds, int n_fds,
                                 struct sandbox_child *child, struct ts_diag *diag)
 {
     char reason[PATH_MAX + SANDBOX_TEXT_MAX] = "", what[SANDBOX_TEXT_MAX];
-    const int error = ts_sandbox_launch(kind, limits, setup, setup_bytes, fds, n_fds, child);
+    const int error =
+        ts_sandbox_launch(sandbox, kind, limits, setup, setup_bytes, fds, n_fds, child);
     if (error)
-        ts_sandbox_reason(error, reason, sizeof reason);
+        ts_sandbox_reason(sandbox, error, reason, sizeof reason);
     else if (ts_sandbox_ready(child, true, reason, sizeof reason) == SANDBOX_READY)
         return TS_OK;
     ts_sandbox_end(child, what, sizeof what);

@@ -71,8 +71,14 @@ bool ts_sandbox_began(void);
 /* Runs the server that was started as a program: it answers on the socket in descriptor 3 until
    that ends. Returns the program's exit code. */
 TS_PUBLIC int ts_sandbox_serve(void);
-/* Says where the server's program is; NULL: beside the library. The text must last. */
-void ts_sandbox_set_program(const char *path);
+/* A server that a context has for itself; NULL in its place is that of the process, which the
+   functions above and ts_sandbox_finish() are for. `program` is libexec/tomostage/sandbox, and is
+   copied; NULL: the one beside the library. It starts with the first child. Returns NULL if memory
+   is out. */
+struct sandbox;
+struct sandbox *ts_sandbox_create(const char *program);
+/* Ends the server and waits for it. Its children have ended before. NULL does nothing. */
+void ts_sandbox_destroy(struct sandbox *sandbox);
 /* Ends the server and waits for it, so that the program leaves no process behind. Its children have
  * ended before. */
 void ts_sandbox_finish(void);
@@ -81,17 +87,17 @@ void ts_sandbox_finish(void);
    an empty *child, if it cannot be started or prepared. `setup` has at most SANDBOX_SETUP_BYTES and
    is copied; it must not contain addresses of the heap. The child gets copies of the descriptors;
    the caller may close its own at any time. */
-enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
+enum ts_status ts_sandbox_start(struct sandbox *sandbox, const struct sandbox_kind *kind,
                                 const struct sandbox_limits *limits, const void *setup,
                                 size_t setup_bytes, const int *fds, int n_fds,
                                 struct sandbox_child *child, struct ts_diag *diag);
 /* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno,
    which ts_sandbox_reason explains. The first message on the channel says if the child is locked
    and ready: ts_sandbox_ready waits for it, or only checks. */
-int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
-                      const void *setup, size_t setup_bytes, const int *fds, int n_fds,
-                      struct sandbox_child *child);
-void ts_sandbox_reason(int error, char *reason, size_t size);
+int ts_sandbox_launch(struct sandbox *sandbox, const struct sandbox_kind *kind,
+                      const struct sandbox_limits *limits, const void *setup, size_t setup_bytes,
+                      const int *fds, int n_fds, struct sandbox_child *child);
+void ts_sandbox_reason(struct sandbox *sandbox, int error, char *reason, size_t size);
 enum sandbox_readiness {
     SANDBOX_READY,
     SANDBOX_PENDING, /* it has not reported yet; only if the caller does not wait */

@@ -111,6 +111,7 @@ struct worker {
 
 struct worker_pool {
     const struct worker_kind *kind;
+    struct sandbox *sandbox;
     struct worker_start start;
     struct sandbox_limits limits;
     int job_seconds;
@@ -136,8 +137,9 @@ static void end_all(struct worker_pool *pool)
 static int launch(struct worker_pool *pool, struct worker *worker)
 {
     worker->ready = worker->old = false;
-    return ts_sandbox_launch(&worker_sandbox, &pool->limits, &pool->start, sizeof pool->start,
-                             &worker->memory_fd, worker->memory_fd >= 0, &worker->child);
+    return ts_sandbox_launch(pool->sandbox, &worker_sandbox, &pool->limits, &pool->start,
+                             sizeof pool->start, &worker->memory_fd, worker->memory_fd >= 0,
+                             &worker->child);
 }
 
 /* Makes memory that the worker cannot shrink while the caller uses it. Returns 0 or an errno. */
@@ -173,6 +175,7 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
     if (pool == NULL)
         return ts_diag_no_memory(diag, sizeof *pool);
     pool->kind = setup->kind;
+    pool->sandbox = setup->sandbox;
     pool->job_seconds = setup->job_seconds;
     pool->limits = (struct sandbox_limits){setup->address_bytes + setup->memory_bytes,
                                            LIFE_JOBS * setup->job_seconds};
@@ -187,7 +190,7 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
     if (error) {
         char reason[PATH_MAX + SANDBOX_TEXT_MAX];
         struct diag_site site = {.code = "worker-not-started"};
-        ts_sandbox_reason(error, reason, sizeof reason);
+        ts_sandbox_reason(pool->sandbox, error, reason, sizeof reason);
         ts_diag_error(diag, TS_RUN_FAILED, &site,
                       "worker process %d of %d could not be started: %s", pool->n_workers,
                       setup->n_workers, reason);

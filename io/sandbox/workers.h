@@ -51,8 +51,9 @@ struct worker_kind {
 
 struct worker_setup {
     const struct worker_kind *kind;
-    int n_workers;       /* 1 to WORKERS_MAX */
-    size_t memory_bytes; /* bytes that each worker shares with the caller */
+    struct sandbox *sandbox; /* the server of the workers; NULL: that of the process */
+    int n_workers;           /* 1 to WORKERS_MAX */
+    size_t memory_bytes;     /* bytes that each worker shares with the caller */
     /* addresses that a worker may use in addition; not limited under sanitizers */
     size_t address_bytes;
     int job_seconds;   /* limit of the processor time, and of the wall time, of one job */

@@ -60,7 +60,8 @@ enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *
     const char *path = *(const char *const *)ts_param_field(set, 0);
     struct arena *arena = ts_arena_create();
     *projections = (struct projections){
-        .arena = arena, .input = {.path = path, .set = set, .diag = diag, .arena = arena}};
+        .arena = arena,
+        .input = {.path = path, .set = set, .sandbox = set->sandbox, .diag = diag, .arena = arena}};
     return arena ? ts_hdf5_input_open(&projections->input)
                  : ts_diag_no_memory(diag, sizeof *projections);
 }

@@ -665,14 +665,16 @@ const struct source_format result_format = {
     .resolve = resolve,
 };
 
-enum ts_status ts_result_open(const char *path, const char *image, bool proved, const char *owner,
-                              struct source **source, struct ts_diag *diag)
+enum ts_status ts_result_open(struct sandbox *sandbox, const char *path, const char *image,
+                              bool proved, const char *owner, struct source **source,
+                              struct ts_diag *diag)
 {
     struct result_params params = {0};
     struct param_set set = {.params = result_format.params,
                             .n_params = result_format.n_params,
                             .values = &params,
-                            .owner = owner};
+                            .owner = owner,
+                            .sandbox = sandbox};
     ts_params_init(&set);
     params.result = path;
     params.image = image;

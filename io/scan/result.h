@@ -21,7 +21,8 @@ extern const struct source_format result_format;
 
 /* Opens an image of the result at this path as a chain's input of this owner's would be. `proved`:
  * the caller has held the file against its digests. */
-enum ts_status ts_result_open(const char *path, const char *image, bool proved, const char *owner,
-                              struct source **source, struct ts_diag *diag);
+enum ts_status ts_result_open(struct sandbox *sandbox, const char *path, const char *image,
+                              bool proved, const char *owner, struct source **source,
+                              struct ts_diag *diag);
 
 #endif

@@ -12,7 +12,7 @@ enum ts_status ts_result_warnings(const char *path, struct arena *arena,
                                   struct result_warnings *warnings, struct ts_diag *diag)
 {
     const enum ts_status status =
-        ts_hdf5_read_texts(path, WARNINGS_PATH, arena, &warnings->texts, &warnings->n, diag);
+        ts_hdf5_read_texts(NULL, path, WARNINGS_PATH, arena, &warnings->texts, &warnings->n, diag);
     warnings->kept = warnings->n > 0;
     if (warnings->n == 1 && !strcmp(warnings->texts[0], WARNINGS_NONE))
         warnings->n = 0;

@@ -456,6 +456,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
     source->pages.doubles = set->doubles;
+    source->pages.sandbox = set->sandbox;
     source->pages.pattern = params->pattern;
     source->pages.pick = params->pick.values;
     source->pages.n_pick = params->pick.rows * params->pick.columns;

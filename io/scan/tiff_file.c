@@ -120,6 +120,7 @@ static enum ts_status start_worker(struct tiff_pages *pages, struct ts_diag *dia
                  bytes = list > pages->piece_bytes ? list : pages->piece_bytes;
     const struct worker_setup setup = {
         .kind = &ts_tiff_worker,
+        .sandbox = pages->sandbox,
         .n_workers = 1,
         .memory_bytes = bytes,
         .address_bytes = WORKER_BYTES + TIFF_MAX_BLOCK + 2 * pages->block_bytes,

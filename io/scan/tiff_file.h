@@ -67,6 +67,7 @@ struct tiff_pages {
                               tile */
     int fd;                /* of the file `open`; -1 if none is */
     int64_t open;
+    struct sandbox *sandbox;       /* the server of the worker, as in ts_sandbox_start() */
     struct worker_pool *worker;    /* a pool of one; NULL before it is needed */
     int job_seconds;               /* limit of one job of the worker; 0: 30 */
     unsigned char *rows;           /* scratch for rows that are turned into others, or NULL */

@@ -10,6 +10,7 @@
 #include "core/params.h"
 #include "io/sink/sink.h"
 #include "io/source/source.h"
+#include "pipeline/chain/context.h"
 #include "pipeline/chain/sweep.h"
 #include "stages/engine/stage.h"
 
@@ -62,7 +63,8 @@ struct chain_output {
 };
 
 struct ts_chain {
-    char *source_name, *text; /* for messages */
+    const struct ts_context *context; /* NULL: that of the process */
+    char *source_name, *text;         /* for messages */
     size_t text_length;
     int32_t version; /* 1 to CHAIN_VERSION */
     struct chain_source sources[CHAIN_MAX_SOURCES];

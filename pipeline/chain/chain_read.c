@@ -12,13 +12,14 @@
 #include "pipeline/chain/oneline.h"
 #include "pipeline/chain/yaml.h"
 
-static struct ts_chain *create_chain(const char *name, const char *text, size_t length,
-                                     struct ts_diag *diag)
+static struct ts_chain *create_chain(struct ts_context *context, const char *name, const char *text,
+                                     size_t length, struct ts_diag *diag)
 {
     struct ts_chain *chain = calloc(1, sizeof *chain);
     if (chain)
         chain->arena = ts_arena_create();
     if (chain && chain->arena) {
+        chain->context = context;
         chain->source_name = ts_arena_text(chain->arena, name, strlen(name));
         chain->text = ts_arena_text(chain->arena, text, length);
         chain->text_length = length;
@@ -30,8 +31,9 @@ static struct ts_chain *create_chain(const char *name, const char *text, size_t 
     return NULL;
 }
 
-static enum ts_status parse(const char *text, size_t length, const char *name, const char *folder,
-                            bool may_be_oneline, struct ts_chain **result, struct ts_diag *diag)
+static enum ts_status parse(struct ts_context *context, const char *text, size_t length,
+                            const char *name, const char *folder, bool may_be_oneline,
+                            struct ts_chain **result, struct ts_diag *diag)
 {
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     if (length >= 3 && !memcmp(text, byte_order_mark, 3)) {
@@ -43,7 +45,7 @@ static enum ts_status parse(const char *text, size_t length, const char *name, c
     /* A text that is too long is neither copied nor searched for lines. */
     const size_t kept = length > TREE_MAX_BYTES ? 0 : length;
     ts_diag_set_source(diag, name, text, kept);
-    struct ts_chain *chain = create_chain(name, text, kept, diag);
+    struct ts_chain *chain = create_chain(context, name, text, kept, diag);
     struct tree tree = {.diag = diag, .text = text, .length = length, .arena = ts_arena_create()};
     if (chain && !tree.arena)
         ts_diag_no_memory(diag, length);
@@ -66,7 +68,14 @@ static enum ts_status parse(const char *text, size_t length, const char *name, c
 enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
                               struct ts_chain **chain, struct ts_diag *diag)
 {
-    return parse(text, length, name ? name : "chain", folder, true, chain, diag);
+    return parse(NULL, text, length, name ? name : "chain", folder, true, chain, diag);
+}
+
+enum ts_status ts_context_parse(struct ts_context *context, const char *text, size_t length,
+                                const char *name, const char *folder, struct ts_chain **chain,
+                                struct ts_diag *diag)
+{
+    return parse(context, text, length, name ? name : "chain", folder, true, chain, diag);
 }
 
 /* A path that leads nowhere may be meant as the name of a stage. */
@@ -111,7 +120,7 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
         status = ts_diag_no_memory(diag, strlen(path));
         goto done;
     }
-    status = parse(text, (size_t)length, path, folder, false, chain, diag);
+    status = parse(NULL, text, (size_t)length, path, folder, false, chain, diag);
 done:
     free(folder);
     free(text);

@@ -161,12 +161,15 @@ static void take_checkpoint(struct ts_plan *plan, const struct ts_options *optio
 }
 
 /* Returns the members of the options that the caller's version knows; the others are zero, which is
-   the default of each. */
-static struct ts_options known_options(const struct ts_options *given)
+   the default of each. The context has a default of its own for the threads. */
+static struct ts_options known_options(const struct ts_options *given,
+                                       const struct ts_context *context)
 {
     struct ts_options options = {.size = sizeof options};
     memcpy(&options, given,
            given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    if (options.threads <= 0)
+        options.threads = ts_context_threads(context);
     return options;
 }
 
@@ -414,6 +417,7 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
         struct plan_node *node = &plan->nodes[i];
         *node = (struct plan_node){
             .label = source->name, .chain_source = source, .set = source->set, .on = -1};
+        node->set.sandbox = ts_context_sandbox(chain->context);
         node->set.values = ts_arena_alloc(plan->arena, source->format->params_bytes + 1);
         if (!node->set.values)
             return ts_diag_no_memory(diag, source->format->params_bytes);
@@ -515,7 +519,7 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given,
                               struct ts_plan **result, struct ts_diag *diag)
 {
-    const struct ts_options options = known_options(given);
+    const struct ts_options options = known_options(given, chain->context);
     struct ts_plan *plan = calloc(1, sizeof *plan);
     *result = NULL;
     if (plan) {

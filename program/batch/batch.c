@@ -293,7 +293,7 @@ static void fail(struct runs *runs, struct batch_study *study, enum ts_status st
 static enum ts_status verify(struct batch_study *study, struct ts_diag *diag)
 {
     struct hdf5_proof proof;
-    const enum ts_status status = ts_hdf5_verify(study->output, &proof, diag);
+    const enum ts_status status = ts_hdf5_verify(NULL, study->output, &proof, diag);
     if (status == TS_OK)
         memcpy(study->digest, proof.digest, sizeof study->digest);
     return status;

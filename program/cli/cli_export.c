@@ -244,7 +244,7 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
                                 ? TS_BAD_CHAIN
                                 : check_kept(path, format, diag);
     if (status == TS_OK)
-        status = ts_result_open(path, image, false, "export", &source, diag);
+        status = ts_result_open(NULL, path, image, false, "export", &source, diag);
     if (status == TS_OK)
         status = format ? write_image(source, image, format, diag) : write_scan(source, diag);
     if (status == TS_OK) {

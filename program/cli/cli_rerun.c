@@ -248,9 +248,10 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     struct second second = {0};
     enum ts_status status = check_output(path, diag);
     if (status == TS_OK)
-        status = ts_hdf5_verify(path, &proofs[0], diag);
+        status = ts_hdf5_verify(NULL, path, &proofs[0], diag);
     if (status == TS_OK)
-        status = ts_recorded_open(path, arguments.inputs, arguments.n_inputs, &recorded, diag);
+        status =
+            ts_recorded_open(NULL, path, arguments.inputs, arguments.n_inputs, &recorded, diag);
     if (status == TS_OK)
         status = ts_recorded_check_inputs(&recorded, "-i", diag);
     if (status == TS_OK && !arguments.options.device)
@@ -266,7 +267,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     if (status == TS_OK)
         status = run_chain(recorded.chain, &second, &plan, diag);
     if (status == TS_OK)
-        status = ts_hdf5_verify(second.path, &proofs[1], diag);
+        status = ts_hdf5_verify(NULL, second.path, &proofs[1], diag);
     if (status == TS_OK)
         status = compare(&recorded, second.path, proofs, diag);
     if (plan && atomic_exchange(&plan->state->private_folder, NULL))

@@ -72,7 +72,7 @@ static enum ts_status verify_inputs(const char *path, struct ts_diag *diag)
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded;
     enum ts_status status =
-        ts_recorded_open(path, arguments.inputs, arguments.n_inputs, &recorded, diag);
+        ts_recorded_open(NULL, path, arguments.inputs, arguments.n_inputs, &recorded, diag);
     if (status == TS_OK)
         status = ts_recorded_check_inputs(&recorded, "--inputs", diag);
     if (status == TS_OK)
@@ -89,7 +89,7 @@ static int verify(char **operands)
     struct hdf5_proof proof;
     if (!diag)
         return TS_RUN_FAILED;
-    enum ts_status status = ts_hdf5_verify(operands[0], &proof, diag);
+    enum ts_status status = ts_hdf5_verify(NULL, operands[0], &proof, diag);
     if (status == TS_OK)
         print_proof(operands[0], &proof);
     ts_command_flush(); /* so that it comes before messages about the inputs */

@@ -347,8 +347,8 @@ static enum ts_status read_made(const struct comparison_request *request,
             status = ts_side_is_hdf5(request->sides[i].text, &comparison->has_made, diag);
     }
     for (int i = 0; i < 2 && comparison->has_made && status == TS_OK; i++)
-        status =
-            ts_made_read(request->sides[i].text, comparison->arena, &comparison->made[i], diag);
+        status = ts_made_read(NULL, request->sides[i].text, comparison->arena, &comparison->made[i],
+                              diag);
     if (status == TS_OK && comparison->has_made)
         status = compare_made(comparison, diag);
     return status;

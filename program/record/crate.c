@@ -129,9 +129,9 @@ enum ts_status ts_run_record_read(const char *path, struct run_record *record, s
     *record = (struct run_record){.arena = ts_arena_create()};
     if (!record->arena)
         return ts_diag_no_memory(diag, sizeof *record);
-    enum ts_status status = ts_made_read(path, record->arena, &record->made, diag);
+    enum ts_status status = ts_made_read(NULL, path, record->arena, &record->made, diag);
     if (status == TS_OK)
-        status = ts_made_chain(path, record->arena, &record->chain, diag);
+        status = ts_made_chain(NULL, path, record->arena, &record->chain, diag);
     if (status != TS_OK)
         return status;
     record->version = ts_made_value(&record->made, "provenance/tomostage");

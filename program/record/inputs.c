@@ -85,12 +85,12 @@ static enum ts_status read_recorded(const struct recorded *recorded, const char 
     char dataset[256];
     *slices = (struct input_slices){0};
     snprintf(dataset, sizeof dataset, "/entry/inputs/%s/slice_pixel_sha256", name);
-    enum ts_status status =
-        ts_hdf5_read_texts(recorded->path, dataset, recorded->arena, &pixels, &n, diag);
+    enum ts_status status = ts_hdf5_read_texts(recorded->sandbox, recorded->path, dataset,
+                                               recorded->arena, &pixels, &n, diag);
     snprintf(dataset, sizeof dataset, "/entry/inputs/%s/slice_instance_hmac", name);
     if (status == TS_OK)
-        status = ts_hdf5_read_texts(recorded->path, dataset, recorded->arena, &instances,
-                                    &n_instances, diag);
+        status = ts_hdf5_read_texts(recorded->sandbox, recorded->path, dataset, recorded->arena,
+                                    &instances, &n_instances, diag);
     snprintf(dataset, sizeof dataset, "/entry/inputs/%s/slice_position", name);
     if (status == TS_OK)
         status = ts_hdf5_read_slice(recorded->path, dataset, 0, &places, diag);

@@ -161,8 +161,8 @@ static enum ts_status take(const struct hdf5_listing *listing, const char *path,
                : ts_diag_no_memory(diag, made->n_facts * sizeof *made->stages);
 }
 
-enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made,
-                            struct ts_diag *diag)
+enum ts_status ts_made_read(struct sandbox *sandbox, const char *path, struct arena *arena,
+                            struct made *made, struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = arena, .flat = true};
     struct hdf5_session *session;
@@ -170,8 +170,8 @@ enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *
     size_t bytes = 0;
     bool whole = false;
     *made = (struct made){0};
-    enum ts_status status =
-        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag);
+    enum ts_status status = ts_hdf5_session_open(
+        &(struct hdf5_session_options){.sandbox = sandbox, .path = path}, &session, NULL, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, &bytes, diag);
     char *kept = status == TS_OK ? ts_arena_copy(arena, answer, bytes, 1) : NULL;
@@ -203,14 +203,14 @@ const char *ts_made_value(const struct made *made, const char *format, ...)
     return fact && fact->value ? fact->value : "";
 }
 
-enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain,
-                             struct ts_diag *diag)
+enum ts_status ts_made_chain(struct sandbox *sandbox, const char *path, struct arena *arena,
+                             const char **chain, struct ts_diag *diag)
 {
     const char *const *texts = NULL;
     size_t n = 0;
     *chain = NULL;
     const enum ts_status status =
-        ts_hdf5_read_texts(path, "/entry/provenance/chain", arena, &texts, &n, diag);
+        ts_hdf5_read_texts(sandbox, path, "/entry/provenance/chain", arena, &texts, &n, diag);
     if (status == TS_OK && n != 1)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-no-chain"},
                              "%s holds no chain in /entry/provenance", path);
@@ -384,7 +384,8 @@ bool ts_made_is_table(const struct made_fact *fact)
 static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag)
 {
     const char *text, *path = recorded->path;
-    const enum ts_status status = ts_made_chain(path, recorded->arena, &text, diag);
+    const enum ts_status status =
+        ts_made_chain(recorded->sandbox, path, recorded->arena, &text, diag);
     if (status != TS_OK)
         return status;
     const int length = (int)(ts_base_name(path) - path);
@@ -460,13 +461,14 @@ static enum ts_status put_paths(struct recorded *recorded, const char *const *in
     return status;
 }
 
-enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n,
-                                struct recorded *recorded, struct ts_diag *diag)
+enum ts_status ts_recorded_open(struct sandbox *sandbox, const char *path,
+                                const char *const *inputs, int n, struct recorded *recorded,
+                                struct ts_diag *diag)
 {
-    *recorded = (struct recorded){.arena = ts_arena_create(), .path = path};
+    *recorded = (struct recorded){.arena = ts_arena_create(), .sandbox = sandbox, .path = path};
     if (!recorded->arena)
         return ts_diag_no_memory(diag, sizeof *recorded);
-    enum ts_status status = ts_made_read(path, recorded->arena, &recorded->made, diag);
+    enum ts_status status = ts_made_read(sandbox, path, recorded->arena, &recorded->made, diag);
     if (status == TS_OK)
         status = read_chain(recorded, diag);
     return status == TS_OK ? put_paths(recorded, inputs, n, diag) : status;

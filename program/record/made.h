@@ -53,8 +53,8 @@ struct made {
 
 /* Reads what a result says; the arena owns it. Returns TS_BAD_INPUT if the file cannot be read or
    is no result. */
-enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made,
-                            struct ts_diag *diag);
+enum ts_status ts_made_read(struct sandbox *sandbox, const char *path, struct arena *arena,
+                            struct made *made, struct ts_diag *diag);
 /* Returns the fact of this path, or NULL. */
 const struct made_fact *ts_made_find(const struct made *made, const char *path);
 /* Returns the value of the fact of this path, "" if there is none. */
@@ -62,8 +62,8 @@ const char *ts_made_value(const struct made *made, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Reads the text of the chain in the result; the arena owns it. Returns TS_BAD_INPUT if there is
    none (result-no-chain). */
-enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain,
-                             struct ts_diag *diag);
+enum ts_status ts_made_chain(struct sandbox *sandbox, const char *path, struct arena *arena,
+                             const char **chain, struct ts_diag *diag);
 /* Returns the image of this name, under its first name; NULL if there is none. */
 const struct made_image *ts_made_image(const struct made *made, const char *name);
 
@@ -86,7 +86,8 @@ bool ts_made_is_table(const struct made_fact *fact);
 
 struct recorded {
     struct arena *arena;
-    const char *path; /* of the result */
+    struct sandbox *sandbox; /* that reads the result, as in ts_sandbox_start() */
+    const char *path;        /* of the result */
     struct made made;
     struct ts_chain *chain;
     bool given[CHAIN_MAX_SOURCES]; /* for each input: its path was given */
@@ -97,8 +98,9 @@ struct recorded {
    names in the result's folder. Returns TS_BAD_INPUT if the file is no result or holds no chain,
    TS_BAD_CHAIN if two paths are for one input. ts_recorded_close must follow, even after a
    failure. */
-enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n,
-                                struct recorded *recorded, struct ts_diag *diag);
+enum ts_status ts_recorded_open(struct sandbox *sandbox, const char *path,
+                                const char *const *inputs, int n, struct recorded *recorded,
+                                struct ts_diag *diag);
 /* Refuses an input without a given path that is not beside the result (input-not-given). `option`
    is the command's option for paths, such as "--inputs". */
 enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const char *option,

@@ -37,8 +37,8 @@ static bool read_table(struct resume *resume, int32_t node, struct stage_table *
     table->image.data = ts_arena_alloc(resume->arena, bytes > 0 ? bytes : sizeof(double));
     snprintf(path, sizeof path, "/entry/process_%d_%s/tables/%s", (int)stage + 1,
              resume->old.chain->stages[stage].stage->name, table->name);
-    return table->image.data &&
-           ts_hdf5_read_values(resume->recorded.path, path, &table->image, diag) == TS_OK;
+    return table->image.data && ts_hdf5_read_values(resume->recorded.sandbox, resume->recorded.path,
+                                                    path, &table->image, diag) == TS_OK;
 }
 
 /* Returns true if the tables of a matching stage could be read, or if it has none. */
@@ -129,7 +129,8 @@ static bool check_image(struct resume *resume, const struct source *source,
 static struct source *open_image(struct resume *resume, const char *name, struct ts_diag *diag)
 {
     struct source *source = NULL;
-    if (ts_result_open(resume->recorded.path, name, true, "resume", &source, diag) != TS_OK)
+    if (ts_result_open(resume->recorded.sandbox, resume->recorded.path, name, true, "resume",
+                       &source, diag) != TS_OK)
         return NULL;
     for (size_t i = 0; i < source->n_attributes; i++)
         if (!strcmp(source->attributes[i].name, "digest") &&
@@ -274,8 +275,8 @@ static enum ts_status take_warnings(struct resume *resume, struct ts_diag *diag)
 {
     const char *const *texts;
     size_t n;
-    enum ts_status status =
-        ts_hdf5_read_texts(resume->recorded.path, WARNINGS_PATH, resume->arena, &texts, &n, diag);
+    enum ts_status status = ts_hdf5_read_texts(resume->recorded.sandbox, resume->recorded.path,
+                                               WARNINGS_PATH, resume->arena, &texts, &n, diag);
     for (size_t i = 0; status == TS_OK && i < n; i++) {
         struct warning warning;
         bool other;
@@ -506,12 +507,13 @@ static enum ts_status create(struct ts_plan *plan, struct resume **result, struc
 
 static enum ts_status open(struct resume *resume, const char *path, struct ts_diag *diag)
 {
+    struct sandbox *sandbox = ts_context_sandbox(resume->plan->given->context);
     const char *own = ts_arena_text(resume->arena, path, strlen(path));
     if (!own)
         return ts_diag_no_memory(diag, strlen(path));
-    enum ts_status status = ts_hdf5_verify(own, &resume->proof, diag);
+    enum ts_status status = ts_hdf5_verify(sandbox, own, &resume->proof, diag);
     if (status == TS_OK)
-        status = ts_recorded_open(own, NULL, 0, &resume->recorded, diag);
+        status = ts_recorded_open(sandbox, own, NULL, 0, &resume->recorded, diag);
     if (status == TS_OK)
         status = ts_plan_expand(&resume->old, resume->recorded.chain, diag);
     resume->reuse.path = own;

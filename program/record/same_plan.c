@@ -176,9 +176,10 @@ enum ts_status ts_same_as_planned(const char *path, const struct ts_plan *plan,
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded = {0};
     struct hdf5_proof proof;
-    enum ts_status status = ts_hdf5_verify(path, &proof, diag);
+    struct sandbox *sandbox = ts_context_sandbox(plan->given->context);
+    enum ts_status status = ts_hdf5_verify(sandbox, path, &proof, diag);
     if (status == TS_OK)
-        status = ts_recorded_open(path, NULL, 0, &recorded, diag);
+        status = ts_recorded_open(sandbox, path, NULL, 0, &recorded, diag);
     if (status == TS_OK)
         status = check_chain(path, plan, &recorded, diag);
     if (status == TS_OK) {
@@ -298,7 +299,8 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
         input->padding_count = -1;
     snprintf(path, sizeof path, "/entry/inputs/%s/slice_pixel_sha256", node->label);
     const enum ts_status status =
-        ts_hdf5_read_texts(resume->recorded.path, path, resume->arena, &input->digests, &n, diag);
+        ts_hdf5_read_texts(resume->recorded.sandbox, resume->recorded.path, path, resume->arena,
+                           &input->digests, &n, diag);
     if (status == TS_OK && n == (size_t)ts_source_total(node->source))
         return TS_OK;
     input->digests = NULL;

@@ -160,7 +160,7 @@ static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *dia
     enum ts_status status = TS_OK;
     facts->chain = "";
     if (ts_made_find(&facts->made, "provenance/chain"))
-        status = ts_made_chain(facts->path, facts->arena, &facts->chain, diag);
+        status = ts_made_chain(NULL, facts->path, facts->arena, &facts->chain, diag);
     if (status == TS_OK)
         status = ts_result_warnings(facts->path, facts->arena, &read, diag);
     if (status != TS_OK || !read.kept)
@@ -202,9 +202,9 @@ enum ts_status ts_report_facts(const struct report_request *request, struct repo
     *facts = (struct report_facts){.path = request->path, .arena = ts_arena_create()};
     if (!facts->arena)
         return ts_diag_no_memory(diag, sizeof *facts);
-    enum ts_status status = ts_hdf5_verify(request->path, &facts->proof, diag);
+    enum ts_status status = ts_hdf5_verify(NULL, request->path, &facts->proof, diag);
     if (status == TS_OK)
-        status = ts_made_read(request->path, facts->arena, &facts->made, diag);
+        status = ts_made_read(NULL, request->path, facts->arena, &facts->made, diag);
     if (status == TS_OK && !name_inputs(facts))
         status = ts_diag_no_memory(diag, facts->made.n_inputs * sizeof *facts->inputs);
     if (status == TS_OK)

@@ -116,8 +116,8 @@ static enum ts_status read_image(const struct report_facts *facts, struct report
                                  struct ts_diag *diag)
 {
     const struct gray_window_request request = {.kind = GRAY_AUTO};
-    enum ts_status status = ts_result_open(facts->path, image->name, true, "report", &image->source,
-                                           diag); /* facts proved it */
+    enum ts_status status = ts_result_open(NULL, facts->path, image->name, true, "report",
+                                           &image->source, diag); /* facts proved it */
     if (status != TS_OK)
         return status;
     const bool integers = ts_dtype_is_integer(image->source->image.dtype);

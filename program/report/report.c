@@ -76,7 +76,7 @@ static enum ts_status read_texts(const struct report_facts *facts, const char *i
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "/entry/inputs/%s/%s", input, name);
-    return ts_hdf5_read_texts(facts->path, path, facts->arena, texts, n, diag);
+    return ts_hdf5_read_texts(NULL, facts->path, path, facts->arena, texts, n, diag);
 }
 
 /* Writes the range of the angles if their list is too long for the list of datasets. */

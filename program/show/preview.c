@@ -102,7 +102,7 @@ static void name_volumes(const char *path, struct preview_image *image, struct a
 {
     struct recorded recorded = {0};
     struct ts_diag *apart = ts_diag_create(); /* a file without a chain is no error here */
-    const bool opened = apart && ts_recorded_open(path, NULL, 0, &recorded, apart) == TS_OK;
+    const bool opened = apart && ts_recorded_open(NULL, path, NULL, 0, &recorded, apart) == TS_OK;
     const struct chain_sweep *sweep = opened ? &recorded.chain->sweep : NULL;
     for (int i = 0; sweep && sweep->n == image->n_volumes && i < image->n_planes; i++) {
         const struct param *param = &recorded.chain->stages[sweep->stage].set.params[sweep->param];
@@ -235,7 +235,7 @@ static enum ts_status read_made(const char *path, struct arena *arena, struct ma
     struct ts_diag *trial = ts_diag_create();
     if (!trial)
         return ts_diag_no_memory(diag, sizeof trial);
-    enum ts_status status = ts_made_read(path, arena, made, trial);
+    enum ts_status status = ts_made_read(NULL, path, arena, made, trial);
     const struct ts_diag_record *first = ts_diag_get(trial, 0);
     const bool foreign =
         status != TS_OK && first && first->code && !strcmp(first->code, "result-foreign");

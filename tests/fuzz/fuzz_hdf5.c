@@ -41,18 +41,18 @@ static struct {
 
 /* ---- the stand-in for the child -------------------------------------------------------------- */
 
-enum ts_status __real_ts_sandbox_start(const struct sandbox_kind *kind,
+enum ts_status __real_ts_sandbox_start(struct sandbox *sandbox, const struct sandbox_kind *kind,
                                        const struct sandbox_limits *limits, const void *setup,
                                        size_t setup_bytes, const int *fds, int n_fds,
                                        struct sandbox_child *started, struct ts_diag *diag);
-enum ts_status __wrap_ts_sandbox_start(const struct sandbox_kind *kind,
+enum ts_status __wrap_ts_sandbox_start(struct sandbox *sandbox, const struct sandbox_kind *kind,
                                        const struct sandbox_limits *limits, const void *setup,
                                        size_t setup_bytes, const int *fds, int n_fds,
                                        struct sandbox_child *started, struct ts_diag *diag)
 {
     if (record.folder) {
-        const enum ts_status status =
-            __real_ts_sandbox_start(kind, limits, setup, setup_bytes, fds, n_fds, started, diag);
+        const enum ts_status status = __real_ts_sandbox_start(
+            sandbox, kind, limits, setup, setup_bytes, fds, n_fds, started, diag);
         stream.channel = started->channel;
         return status;
     }
@@ -161,7 +161,7 @@ static void use_file(int way, const char *path)
     else if (way == 3)
         (void)ts_hdf5_info(path, false, true, fuzz_nowhere(), diag);
     else if (way == 4)
-        (void)ts_hdf5_verify(path, NULL, diag);
+        (void)ts_hdf5_verify(NULL, path, NULL, diag);
     else
         look(path, way == 6, diag);
     ts_diag_print(diag, fuzz_nowhere());

@@ -36,9 +36,21 @@ read -ra found <<<"$(pkg-config --cflags --libs tomostage)"
 cc "${flags[@]}" "$source/docs/example.c" "${found[@]}" -Wl,-rpath,"$(dirname "$library")" -o "$folder/with-pkg-config"
 readelf -d "$folder/with-pkg-config" | grep 'NEEDED.*libtomostage' >/dev/null || fail "the example of pkg-config does not load the library"
 
-cc "${flags[@]}" "$source/docs/example_arrays.c" "${found[@]}" -Wl,-rpath,"$(dirname "$library")" -o "$folder/arrays"
-"$folder/arrays" >"$folder/log" 2>&1 || fail "the example of arrays: $(cat "$folder/log")"
+# The lines of docs/install.md after the one that installs, in a home of their own.
+mkdir "$folder/home" && ln -s ../usr "$folder/home/.local" && ln -s "$source/docs" "$folder/docs"
+lines=$(grep -A3 '^    cmake --install build/release --prefix ~/.local$' "$source/docs/install.md" | grep -A3 PKG_CONFIG_PATH)
+[ "$(wc -l <<<"$lines")" = 3 ] || fail "docs/install.md has other lines: $lines"
+(
+    cd "$folder" && export HOME=$folder/home && unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+    cc() { command cc "${flags[@]}" "$@"; }
+    eval "$lines"
+) >"$folder/log" 2>&1 || fail "the lines of docs/install.md: $(cat "$folder/log")"
 grep -q '^smoothed 65536 values, mean 31\.5$' "$folder/log" || fail "the example of arrays says: $(cat "$folder/log")"
+cc "${flags[@]}" "$source/docs/example_arrays.c" "${found[@]}" -o "$folder/arrays"
+LD_LIBRARY_PATH=$(dirname "$library") "$folder/arrays" >"$folder/log" 2>&1 || fail "with LD_LIBRARY_PATH: $(cat "$folder/log")"
+cc "${flags[@]}" "$source/docs/example_threads.c" "${found[@]}" -pthread -Wl,-rpath,"$(dirname "$library")" -o "$folder/threads"
+"$folder/threads" >"$folder/log" 2>&1 || fail "the example of threads: $(cat "$folder/log")"
+[ "$(grep -c '^thread [0-3]: mean [1-4]$' "$folder/log")" = 4 ] || fail "the example of threads says: $(cat "$folder/log")"
 
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)

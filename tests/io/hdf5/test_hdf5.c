@@ -92,7 +92,7 @@ static void round_trip(const char *path, const struct ts_image *image, int level
     }
     cr_assert_eq(ts_hdf5_commit(writer), TS_OK, "%s",
                  ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
-    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     cr_assert_geq(file, 0);
     expect_values(file, "/data/data", image);
@@ -382,7 +382,7 @@ Test(hdf5, existing_files_are_kept_unless_forced)
     options.force = true;
     cr_assert_eq(ts_file_check(path, true, 1000, diag), TS_OK);
     cr_assert_eq(ts_test_write_output(path, &options, &content, 1, diag), TS_OK);
-    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
     cr_assert_eq(ts_test_count_files(folder, NULL), 1);
     ts_test_content_clear(&content);
     ts_diag_destroy(diag);

@@ -58,7 +58,7 @@ static bool run_short_of_space(const char *folder, bool old, const char *reason,
         write_text_file(path, "old");
     bool done = ts_test_write_output(path, &options, content, 3, diag) == TS_OK;
     if (done) {
-        cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+        cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
     } else {
         cr_assert_geq(ts_diag_error_count(diag), 1);
         cr_assert(ts_test_has_text(diag, reason), "%s", ts_diag_get(diag, 0)->message);
@@ -337,7 +337,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 900)
         struct output_content content = ts_test_content(5, 47, 51);
         struct hdf5_options options = {.level = level, .threads = 1, .force = true};
         cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
-        cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+        cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
         struct stat status;
         cr_assert_eq(stat(path, &status), 0);
         for (int i = 0; i < 300; i++) {
@@ -346,8 +346,8 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 900)
             size_t bit = ts_random_next(&seed) % bits;
             flip_bit(path, bit);
             ts_diag_clear(diag);
-            cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT, "bit %zu, level %d", bit,
-                         level);
+            cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_BAD_INPUT, "bit %zu, level %d",
+                         bit, level);
             cr_assert_eq(ts_diag_error_count(diag), 1);
             found++;
             flip_bit(path, bit);
@@ -356,7 +356,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 900)
     }
     cr_assert_eq(found, 600);
     ts_diag_clear(diag);
-    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
@@ -367,13 +367,13 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
     struct ts_diag *diag = ts_diag_create();
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    cr_assert_neq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+    cr_assert_neq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
     cr_assert(ts_test_has_code(diag, "hdf5-open"));
     cr_assert(ts_test_has_text(diag, "No such file"), "%s", ts_diag_get(diag, 0)->message);
     for (int empty = 0; empty < 2; empty++) {
         ts_diag_clear(diag);
         write_text_file(path, empty ? "" : "no HDF5 file at all");
-        cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
+        cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_BAD_INPUT);
         cr_assert(
             ts_test_has_text(diag, empty ? "is empty: it has no bytes" : "is not an HDF5 file"),
             "%s", ts_diag_get(diag, 0)->message);
@@ -394,7 +394,7 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
         H5Sclose(space);
         H5Fclose(file);
         ts_diag_clear(diag);
-        cr_assert_neq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+        cr_assert_neq(ts_hdf5_verify(NULL, path, NULL, diag), TS_OK);
         cr_assert(ts_test_has_code(diag, "result-foreign"), "kind %d", kind);
         cr_assert(ts_test_has_text(diag, "not marked complete"));
     }

@@ -157,7 +157,7 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     EXPECT_PARTS(text, "\"value\": \"two\\nlines \\\"quoted\\\"\"", "\"kind\": \"external-link\"",
                  "\"target\": \"/no\\u0001where\"", "\"target\": \"/\\u009b2J\\u001b[2J\"");
     free(text);
-    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, NULL, diag), TS_BAD_INPUT);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }

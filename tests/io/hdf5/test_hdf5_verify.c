@@ -47,7 +47,7 @@ static off_t write_result(void)
     cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
     ts_test_content_clear(&content);
     cr_assert_eq(stat(path, &status), 0);
-    cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_OK, "%s",
+    cr_assert_eq(ts_hdf5_verify(NULL, path, &proof, diag), TS_OK, "%s",
                  ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     return status.st_size;
 }
@@ -55,7 +55,7 @@ static off_t write_result(void)
 static void expect_damage(const char *text)
 {
     ts_diag_clear(diag);
-    cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_BAD_INPUT, "%s was not found", text);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, &proof, diag), TS_BAD_INPUT, "%s was not found", text);
     cr_assert(ts_test_has_text(diag, text), "'%s' is not in '%s'", text,
               ts_diag_get(diag, 0)->message);
 }
@@ -100,7 +100,7 @@ Test(hdf5_verify, results_have_no_structures_that_break)
         cr_assert_eq(ts_hdf5_text(writer, name, text), TS_OK);
     }
     cr_assert_eq(ts_hdf5_commit(writer), TS_OK);
-    cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, &proof, diag), TS_OK);
     cr_assert_eq(proof.datasets, 150);
     unsigned char *data = ts_test_read_file(path, &bytes);
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
@@ -123,7 +123,7 @@ Test(hdf5_verify, every_byte_of_the_end_counts)
             expect_damage(path);
             overwrite(at, &byte, 1);
         }
-    cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, &proof, diag), TS_OK);
 }
 
 Test(hdf5_verify, what_is_cut_or_added_is_found)
@@ -268,7 +268,7 @@ Test(hdf5_verify, older_files_still_verify)
     H5Aclose(complete);
     H5Sclose(space);
     H5Fclose(file);
-    cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_OK, "%s",
+    cr_assert_eq(ts_hdf5_verify(NULL, path, &proof, diag), TS_OK, "%s",
                  ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     cr_assert_eq(proof.version, 1);
     cr_assert_eq(proof.datasets, 2);
@@ -286,7 +286,7 @@ Test(hdf5_verify, older_files_still_verify)
         memset(data + at, 0, 32); /* so that the search finds the other dataset */
         overwrite(at, values + 1000 * 1000, 32);
     }
-    cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, path, &proof, diag), TS_OK);
     free(data);
     free(values);
 }

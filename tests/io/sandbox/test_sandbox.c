@@ -173,7 +173,7 @@ Test(sandbox, every_attempt_ends_the_child)
     for (int i = 0; i < N_ATTEMPTS; i++) {
         struct sandbox_child child;
         unsigned char worked = 0;
-        cr_assert_eq(ts_sandbox_start(&probing, &limits, &i, sizeof i, NULL, 0, &child, diag),
+        cr_assert_eq(ts_sandbox_start(NULL, &probing, &limits, &i, sizeof i, NULL, 0, &child, diag),
                      TS_OK);
         const bool answered = ts_channel_read(child.channel, &worked, 1);
         const int signal_number = ts_sandbox_end(&child, what, sizeof what);
@@ -223,7 +223,8 @@ Test(sandbox, holds_what_it_was_handed_alone)
     int n = 0;
     for (int i = 0; i < 20; i++) /* none of these comes along */
         cr_assert_geq(open("/dev/null", O_RDONLY), 0);
-    cr_assert_eq(ts_sandbox_start(&counting, &limits, NULL, 0, handed, 2, &child, diag), TS_OK);
+    cr_assert_eq(ts_sandbox_start(NULL, &counting, &limits, NULL, 0, handed, 2, &child, diag),
+                 TS_OK);
     cr_assert(ts_channel_read(child.channel, &n, sizeof n));
     cr_assert_eq(n, 3, "the channel and 2 descriptors, and %d are open", n);
     ts_sandbox_end(&child, NULL, 0);
@@ -245,8 +246,8 @@ Test(sandbox, setup_arrives_whole)
     struct sandbox_child child;
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (unsigned char)(i * 7);
-    cr_assert_eq(ts_sandbox_start(&echoing, &limits, sent, sizeof sent, NULL, 0, &child, diag),
-                 TS_OK);
+    cr_assert_eq(
+        ts_sandbox_start(NULL, &echoing, &limits, sent, sizeof sent, NULL, 0, &child, diag), TS_OK);
     cr_assert(ts_channel_read(child.channel, received, sizeof received));
     cr_assert_eq(memcmp(sent, received, sizeof sent), 0);
     cr_assert_not(ts_channel_read(child.channel, received, 1));
@@ -272,7 +273,7 @@ static void *start_child(void *data)
     static const struct sandbox_kind answering = {.name = "answer", .serve = answer_once};
     struct ts_diag *diag = ts_diag_create();
     struct sandbox_child *child = data;
-    if (ts_sandbox_start(&answering, &limits, NULL, 0, NULL, 0, child, diag) != TS_OK)
+    if (ts_sandbox_start(NULL, &answering, &limits, NULL, 0, NULL, 0, child, diag) != TS_OK)
         *child = (struct sandbox_child){.channel = -1};
     ts_diag_destroy(diag);
     return NULL;
@@ -316,8 +317,8 @@ Test(sandbox, a_lost_server_has_a_successor)
     cr_assert_eq(kill(server, SIGKILL), 0);
     for (int i = 0; i < 2; i++) {
         struct sandbox_child child;
-        cr_assert_eq(ts_sandbox_start(&echoing, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK,
-                     "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+        cr_assert_eq(ts_sandbox_start(NULL, &echoing, &limits, NULL, 0, NULL, 0, &child, diag),
+                     TS_OK, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
         ts_sandbox_end(&child, NULL, 0);
     }
     ts_diag_destroy(diag);
@@ -337,8 +338,8 @@ Test(sandbox, a_limit_of_the_system_is_kept)
     }
     cr_assert_eq(setrlimit(RLIMIT_CPU, &limit), 0);
     static const struct sandbox_kind echoing = {.name = "echo", .serve = echo};
-    cr_assert_eq(ts_sandbox_start(&echoing, &long_life, NULL, 0, NULL, 0, &child, diag), TS_OK,
-                 "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(ts_sandbox_start(NULL, &echoing, &long_life, NULL, 0, NULL, 0, &child, diag),
+                 TS_OK, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
     ts_sandbox_end(&child, NULL, 0);
     ts_diag_destroy(diag);
 }
@@ -357,7 +358,7 @@ Test(sandbox, a_child_that_cannot_prepare_says_why)
         .name = "decoder", .prepare = has_no_dictionary, .serve = echo};
     struct ts_diag *diag = ts_diag_create();
     struct sandbox_child child;
-    cr_assert_eq(ts_sandbox_start(&failing, &limits, NULL, 0, NULL, 0, &child, diag),
+    cr_assert_eq(ts_sandbox_start(NULL, &failing, &limits, NULL, 0, NULL, 0, &child, diag),
                  TS_RUN_FAILED);
     cr_assert_eq(child.pid, 0);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "worker-not-started");
@@ -388,7 +389,7 @@ Test(sandbox, an_abort_is_an_abort)
     struct ts_diag *diag = ts_diag_create();
     struct sandbox_child child;
     char what[SANDBOX_TEXT_MAX], byte;
-    cr_assert_eq(ts_sandbox_start(&damaging, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
+    cr_assert_eq(ts_sandbox_start(NULL, &damaging, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
     cr_assert_not(ts_channel_read(child.channel, &byte, 1));
     cr_assert_eq(ts_sandbox_end(&child, what, sizeof what), SIGABRT, "the child %s", what);
     ts_diag_destroy(diag);
@@ -415,7 +416,7 @@ Test(sandbox, addresses_are_limited)
     struct ts_diag *diag = ts_diag_create();
     struct sandbox_child child;
     unsigned char taken = 1;
-    cr_assert_eq(ts_sandbox_start(&hoarding, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
+    cr_assert_eq(ts_sandbox_start(NULL, &hoarding, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
     cr_assert(ts_channel_read(child.channel, &taken, 1));
     cr_assert_not(taken);
     ts_sandbox_end(&child, NULL, 0);
@@ -460,9 +461,9 @@ Test(sandbox, a_limit_from_outside_is_told_from_its_own)
             cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}), 0);
             begin_server();
         }
-        cr_assert_eq(
-            ts_sandbox_start(&hoarding, outside ? &wide : &limits, NULL, 0, NULL, 0, &child, diag),
-            TS_OK);
+        cr_assert_eq(ts_sandbox_start(NULL, &hoarding, outside ? &wide : &limits, NULL, 0, NULL, 0,
+                                      &child, diag),
+                     TS_OK);
         cr_assert(ts_channel_read(child.channel, &lacks, 1));
         cr_assert_eq(lacks, outside);
         ts_sandbox_end(&child, NULL, 0);

@@ -32,13 +32,13 @@ static void begin(void)
 TestSuite(sandbox_program, .init = begin, .fini = ts_scan_file_end);
 
 /* Reads the file in a child. */
-static enum ts_status list(const char *path, struct ts_diag *diag)
+static enum ts_status list(struct sandbox *sandbox, const char *path, struct ts_diag *diag)
 {
     struct hdf5_session *session = NULL;
     void *answer = NULL;
     size_t bytes;
-    enum ts_status status =
-        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag);
+    enum ts_status status = ts_hdf5_session_open(
+        &(struct hdf5_session_options){.sandbox = sandbox, .path = path}, &session, NULL, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, &bytes, diag);
     ts_hdf5_session_end(session);
@@ -48,7 +48,7 @@ static enum ts_status list(const char *path, struct ts_diag *diag)
 
 static enum ts_status list_here(void)
 {
-    const enum ts_status status = list(ts_scan_file.path, ts_scan_file.diag);
+    const enum ts_status status = list(NULL, ts_scan_file.path, ts_scan_file.diag);
     if (status != TS_OK)
         ts_diag_print(ts_scan_file.diag, stderr);
     return status;
@@ -118,7 +118,7 @@ Test(sandbox_program, starts_beside_threads)
 #pragma omp parallel for reduction(+ : failed) num_threads(4)
     for (int i = 0; i < 8; i++) {
         struct ts_diag *diag = ts_diag_create();
-        failed += list(ts_scan_file.path, diag) != TS_OK;
+        failed += list(NULL, ts_scan_file.path, diag) != TS_OK;
         ts_diag_destroy(diag);
     }
     cr_assert_eq(failed, 0);
@@ -144,7 +144,7 @@ Test(sandbox_program, follows_the_current_folder)
 {
     cr_assert_eq(list_here(), TS_OK);
     cr_assert_eq(chdir(ts_scan_file.folder), 0);
-    cr_assert_eq(list("scan.h5", ts_scan_file.diag), TS_OK);
+    cr_assert_eq(list(NULL, "scan.h5", ts_scan_file.diag), TS_OK);
     cr_assert_eq(chdir("/"), 0);
 }
 
@@ -167,14 +167,15 @@ Test(sandbox_program, a_wrong_one_is_named)
         {"/dev/null", "/dev/null: Permission denied"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ts_sandbox_set_program(wrong[i].path);
-        cr_assert_eq(list(ts_scan_file.path, ts_scan_file.diag), TS_RUN_FAILED);
+        struct sandbox *sandbox = ts_sandbox_create(wrong[i].path);
+        cr_assert_not_null(sandbox);
+        cr_assert_eq(list(sandbox, ts_scan_file.path, ts_scan_file.diag), TS_RUN_FAILED);
         const struct ts_diag_record *record =
             ts_diag_get(ts_scan_file.diag, ts_diag_count(ts_scan_file.diag) - 1);
         cr_assert_str_eq(record->code, "worker-not-started");
         cr_assert_not_null(strstr(record->message, wrong[i].text), "%s", record->message);
+        ts_sandbox_destroy(sandbox);
     }
-    ts_sandbox_set_program(NULL);
     cr_assert_eq(list_here(), TS_OK);
 }
 #endif

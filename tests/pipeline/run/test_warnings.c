@@ -43,7 +43,7 @@ static void run(const char *chain, char *text, size_t size)
     ts_program_run(folder, (const char *const[]){"run", chain, "--force", "--device", "cpu", NULL},
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    cr_assert_eq(ts_hdf5_read_texts(output, WARNINGS_PATH, arena, &texts, &n, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_read_texts(NULL, output, WARNINGS_PATH, arena, &texts, &n, diag), TS_OK);
     *text = '\0';
     for (size_t i = 0; i < n; i++)
         snprintf(text + strlen(text), size - strlen(text), "%s\n", texts[i]);

@@ -46,7 +46,7 @@ static void match(const char *path, const char *value, bool same, const char *la
                             .computed = computed,
                             .reuse.nodes = nodes};
     resume.old.arena = ts_arena_create();
-    cr_assert_eq(ts_recorded_open(result, NULL, 0, &resume.recorded, diag), TS_OK, "%s",
+    cr_assert_eq(ts_recorded_open(NULL, result, NULL, 0, &resume.recorded, diag), TS_OK, "%s",
                  ts_test_errors(diag));
     cr_assert_eq(ts_plan_expand(&resume.old, resume.recorded.chain, diag), TS_OK);
     struct made_fact *fact =

@@ -182,7 +182,7 @@ Test(report, takes_the_profile_of_its_run)
     struct ts_diag *diag = ts_diag_create();
     size_t bytes;
     write_hostile();
-    cr_assert_eq(ts_hdf5_verify(result, &proof, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(NULL, result, &proof, diag), TS_OK);
     write_profile_of(proof.digest);
     cr_assert_eq(write_report((struct report_request){.profile = profile}, diag), TS_OK);
     char *text = (char *)ts_test_read_file(page, &bytes);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A context does not change once it is made, so that any thread may use it; only its server has a
+ * state, and a lock.
+ */
+#include "pipeline/chain/context.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ts_context {
+    struct sandbox *sandbox;
+    int threads;
+};
+
+enum ts_status ts_context_create(const struct ts_settings *given, struct ts_context **out,
+                                 struct ts_diag *diag)
+{
+    struct ts_settings settings = {.size = sizeof settings};
+    struct ts_context *context = calloc(1, sizeof *context);
+    if (given)
+        memcpy(&settings, given,
+               given->size > 0 && given->size < sizeof settings ? given->size : sizeof settings);
+    if (context)
+        context->sandbox = ts_sandbox_create(settings.sandbox);
+    if (!context || !context->sandbox) {
+        free(context);
+        *out = NULL;
+        return ts_diag_no_memory(diag, sizeof *context);
+    }
+    context->threads = settings.threads < INT_MAX ? (int)settings.threads : INT_MAX;
+    *out = context;
+    return TS_OK;
+}
+
+void ts_context_destroy(struct ts_context *context)
+{
+    if (!context)
+        return;
+    ts_sandbox_destroy(context->sandbox);
+    free(context);
+}
+
+struct sandbox *ts_context_sandbox(const struct ts_context *context)
+{
+    return context ? context->sandbox : NULL;
+}
+
+int ts_context_threads(const struct ts_context *context)
+{
+    return context ? context->threads : 0;
+}
