@@ -33,7 +33,8 @@ bool ts_cuda_driver_present(void);
 bool ts_cuda_started(void);
 /* Starts the driver in a thread of this process, which takes a tenth of a second, while the caller
  * does other things. After it this process must not fork. If the driver crashes, this process ends:
- * ts_cuda_starting() tells a signal handler that this may be so. Only the first call does anything. */
+ * ts_cuda_starting() tells a signal handler that this may be so. Only the first call does anything.
+ */
 void ts_cuda_start(void);
 /* Returns true if ts_cuda_start() was called: then this program is the only user of CUDA in its
  * process. */
