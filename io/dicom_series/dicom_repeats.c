@@ -658,9 +658,9 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     if (!left)
         return;
     mark_left(images, n, left);
-    const bool sewn = sews(series, left);
+    const bool sewn = sews(series, left), told = ts_dicom_is_told_by_comments(series);
     const char *hint;
-    if (sewn && acquisitions_divide(series))
+    if (sewn && !told && acquisitions_divide(series))
         hint = SPLIT_ACQUISITIONS;
     else if (copies)
         hint = lacks_position(series)

@@ -29,7 +29,7 @@ enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCIT
 static const struct setting {
     int field;                       /* enum dicom_field, or one of the above */
     const char *name, *label, *unit; /* label: how people call it */
-    enum { ALWAYS, FIXED, VARIES, MODULATED, PASS, EQUAL, CORRECTION } rule;
+    enum { ALWAYS, FIXED, PHASE, VARIES, MODULATED, PASS, EQUAL, CORRECTION } rule;
 } settings[] = {
     {MAP, "Image Type", "type", NULL, ALWAYS},
     {VELOCITY, "the direction of the velocity encoding", "velocity", NULL, ALWAYS},
@@ -40,8 +40,8 @@ static const struct setting {
     {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %",
      VARIES},
     {DICOM_FIELD_respiratory_phase, "Nominal Percentage of Respiratory Phase", "respiratory phase",
-     " %", FIXED},
-    {BREATH, "Starting Respiratory Phase", "respiration", NULL, FIXED},
+     " %", PHASE},
+    {BREATH, "Starting Respiratory Phase", "respiration", NULL, PHASE},
     {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL, FIXED},
     {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
     {POLARITY, "the polarity of the phase encoding", "polarity", NULL, VARIES},
@@ -339,7 +339,18 @@ static int find_apart(struct item *items, size_t n, size_t each)
             alternates(i, items, n) && sort_by_setting(i, items, n))
             return i;
     for (int i = 0; i < SETTINGS; i++)
-        if (settings[i].rule == FIXED && differs(i, items, n) && sort_by_setting(i, items, n))
+        if ((settings[i].rule == FIXED || settings[i].rule == PHASE) && differs(i, items, n) &&
+            sort_by_setting(i, items, n))
+            return i;
+    return -1;
+}
+
+/* Finds a phase that divides images at positions that do not have equally many, and sorts the items
+ * by it. Returns -1 if there is none. */
+static int find_phase(struct item *items, size_t n)
+{
+    for (int i = 0; i < SETTINGS; i++)
+        if (settings[i].rule == PHASE && differs(i, items, n) && sort_by_setting(i, items, n))
             return i;
     return -1;
 }
@@ -427,6 +438,8 @@ bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, b
     for (int i = 0; each > 1 && *setting < 0 && i < SETTINGS; i++)
         *setting = may_divide(i, items, n) && divides(i, items, n, each) ? i : -1;
     const bool divided = each > 1 && *setting >= 0;
+    if (*setting < 0 && placed && each == 0)
+        *setting = find_phase(items, n);
     for (size_t i = 0; divided && i < n; i++) /* value by value, position by position */
         images[i % each * (n / each) + i / each] = items[i].image;
     if (*setting < 0 && !joined && placed && are_passes(last, items, n, each))
@@ -563,16 +576,33 @@ static void warn_of_position(struct dicom_series *series)
         position, supine ? "supine" : "prone", supine ? "prone" : "supine");
 }
 
+/* Warns of slices whose shares of the cardiac cycle differ by more than the heart rate changes. */
+static void warn_of_cycle(struct dicom_series *series)
+{
+    static const double much = 5;
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < series->n_images; i++) {
+        low = fmin(low, series->images[i]->cardiac_percent);
+        high = fmax(high, series->images[i]->cardiac_percent);
+    }
+    if (high - low > much)
+        ts_dicom_series_warn(series,
+                             "the slices differ in Nominal Percentage of Cardiac Phase, %g to %g: "
+                             "they may not belong together",
+                             low, high);
+}
+
 void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
     warn_of_mixture(series);
     warn_of_position(series);
     warn_of_derived(series);
     warn_of_polarity(series);
+    warn_of_cycle(series);
     ts_dicom_warn_of_comments(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
         const bool correction = settings[setting].rule == CORRECTION;
-        if (settings[setting].rule != FIXED && !correction)
+        if (settings[setting].rule != FIXED && settings[setting].rule != PHASE && !correction)
             continue; /* it may change from slice to slice of one acquisition */
         for (size_t i = 1; i < series->n_images; i++)
             if (ts_dicom_compare_setting(setting, series->images[0], series->images[i]) != 0) {

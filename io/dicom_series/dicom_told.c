@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An attribute tells volumes apart if it differs at a position and has no more values than a
- * position has images. Comments that count slices have one value at each position, and those that
- * count images have one in each. Such an attribute has no order that can be relied on, so that it
- * makes no volumes, but no volume mixes its values.
+ * An attribute tells volumes apart if it has several values at a position, the same ones at all,
+ * and no more than a position has images. Comments that count slices have one value at each
+ * position, and those that count images have one in each. Such an attribute has no order that can
+ * be relied on, so that it makes no volumes, but no volume mixes its values.
  */
 #include "io/dicom_series/dicom_told.h"
 
@@ -45,42 +45,78 @@ static int compare_images(const void *a, const void *b, void *attribute)
     return compare(attribute, *(struct dicom_image *const *)a, *(struct dicom_image *const *)b);
 }
 
-/* Returns the first n images in the order of the attribute, to be freed; NULL if memory is out. */
-static struct dicom_image **sort_by(struct dicom_series *series, size_t n,
+/* Returns n images in the order of the attribute, to be freed; NULL if memory is out. */
+static struct dicom_image **sort_by(struct dicom_series *series, size_t first, size_t n,
                                     const struct attribute *attribute)
 {
     struct dicom_image **sorted = malloc(n * sizeof(struct dicom_image *));
     series->no_memory |= !sorted;
     if (!sorted)
         return NULL;
-    memcpy(sorted, series->images, n * sizeof(struct dicom_image *));
+    memcpy(sorted, series->images + first, n * sizeof(struct dicom_image *));
     qsort_r(sorted, n, sizeof *sorted, compare_images, (void *)attribute);
     return sorted;
+}
+
+static size_t count_values(struct dicom_image *const *sorted, size_t n,
+                           const struct attribute *attribute)
+{
+    size_t values = n > 0;
+    for (size_t i = 1; i < n; i++)
+        values += compare(attribute, sorted[i], sorted[i - 1]) != 0;
+    return values;
+}
+
+/* Returns the end of the images at the position of the one at `first`. */
+static size_t end_of_position(const struct dicom_series *series, size_t first)
+{
+    const double same = ts_dicom_same_position(series->images[0]);
+    size_t end = first + 1;
+    while (end < series->n_images &&
+           series->images[end]->along_mm - series->images[end - 1]->along_mm <= same)
+        end++;
+    return end;
+}
+
+/* Returns true if all positions that have `most` images, at least two, have the same values, which
+ * differ. A comment that was written from some time on has others at each. */
+static bool is_same_everywhere(struct dicom_series *series, size_t most,
+                               const struct attribute *attribute)
+{
+    struct dicom_image **first = NULL;
+    bool same = true;
+    for (size_t at = 0, end; same && at < series->n_images; at = end) {
+        end = end_of_position(series, at);
+        if (end - at < most)
+            continue;
+        struct dicom_image **here = sort_by(series, at, most, attribute);
+        first = first ? first : here;
+        same = here != NULL;
+        for (size_t i = 0; same && i < most; i++)
+            same = compare(attribute, first[i], here[i]) == 0;
+        if (here != first)
+            free(here);
+    }
+    same = same && first && count_values(first, most, attribute) > 1;
+    free(first);
+    return same;
 }
 
 /* Returns true if the attribute tells volumes apart. */
 static bool tells(struct dicom_series *series, const struct attribute *attribute)
 {
-    struct dicom_image *const *images = series->images;
-    const double same = ts_dicom_same_position(images[0]);
     const size_t n = series->n_images;
-    size_t most = 0, values = 1;
-    bool differ = false;
-    for (size_t i = 0, first = 0; i < n; i++) {
-        const bool next = i > 0 && images[i]->along_mm - images[i - 1]->along_mm > same;
-        first = next ? i : first;
-        most = i - first + 1 > most ? i - first + 1 : most;
-        differ |= i > first && compare(attribute, images[i], images[i - 1]) != 0;
+    size_t most = 0;
+    for (size_t at = 0, end; at < n; at = end) {
+        end = end_of_position(series, at);
+        most = end - at > most ? end - at : most;
     }
-    if (!differ)
+    if (!is_same_everywhere(series, most, attribute))
         return false;
-    struct dicom_image **sorted = sort_by(series, n, attribute);
-    if (!sorted)
-        return false;
-    for (size_t i = 1; i < n; i++)
-        values += compare(attribute, sorted[i], sorted[i - 1]) != 0;
+    struct dicom_image **sorted = sort_by(series, 0, n, attribute);
+    const bool few = sorted && count_values(sorted, n, attribute) <= most;
     free(sorted);
-    return values <= most;
+    return few;
 }
 
 bool ts_dicom_is_told_by_comments(struct dicom_series *series)
@@ -130,7 +166,7 @@ static bool names_phase(const char *comment)
 void ts_dicom_warn_of_comments(struct dicom_series *series)
 {
     const size_t n = series->n_slices;
-    struct dicom_image **sorted = n > 1 ? sort_by(series, n, &attributes[0]) : NULL;
+    struct dicom_image **sorted = n > 1 ? sort_by(series, 0, n, &attributes[0]) : NULL;
     bool phases = sorted != NULL;
     size_t values = 0;
     for (size_t first = 0, end; phases && first < n; first = end, values++) {

@@ -11,8 +11,8 @@
 
 /* The images of a series, which are in order along the normal. */
 
-/* Returns true if Series Description or comments differ at a position, and have no more values than
- * a position has images, so that each may be that of a volume. */
+/* Returns true if Series Description or comments differ at a position and have the same values at
+ * all, so that each may be that of a volume. */
 bool ts_dicom_is_told_by_comments(struct dicom_series *series);
 /* Returns true if two images differ in Series Description or comments. */
 bool ts_dicom_differ_in_comments(const struct dicom_image *a, const struct dicom_image *b);

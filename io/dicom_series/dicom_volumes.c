@@ -358,7 +358,8 @@ static bool stands_alone(const struct volume_criterion *criterion,
         for (size_t v = 1; v < complete; v++) {
             struct dicom_image *pair[] = {series->images[z], series->images[v * positions + z]};
             if (ts_dicom_name_difference(pair, 2, !counted) ||
-                (criterion->rule == BY_NUMBER && ts_dicom_differ_in_comments(pair[0], pair[1])))
+                (items->told && criterion->rule == BY_NUMBER &&
+                 ts_dicom_differ_in_comments(pair[0], pair[1])))
                 return false;
         }
     return (criterion->rule != BY_NUMBER ||

@@ -84,6 +84,18 @@ static void add_comment_of_slice(struct dicom_fixture *f, int part, int z)
     add_text(f, 0x00204000, "LT", "slice %d", z);
     add_text(f, 0x00080032, "TM", "1200%02d", 10 * part + z);
 }
+/* What somebody writes while a scan goes on. */
+static void add_comment_from_then_on(struct dicom_fixture *f, int part, int z)
+{
+    ts_fixture_text(f, 0x00204000, "LT", part * SLICES + z > 5 ? "contrast" : "native");
+    add_text(f, 0x00080032, "TM", "1200%02d", part * SLICES + z);
+}
+/* Acquisition Numbers mix the phases. */
+static void add_comment_and_acquisition(struct dicom_fixture *f, int part, int z)
+{
+    add_comment(f, part, z);
+    add_text(f, 0x00200012, "IS", "%d", (part + z) % PARTS);
+}
 static void add_gate(struct dicom_fixture *f, int part, int z)
 {
     add_text(f, 0x00181060, "DS", "%d", 300 * part);
@@ -400,11 +412,50 @@ Test(dicom_told, volumes_that_only_a_comment_tells_apart_are_refused)
          first,
          "duplicates-sewn"},
         {"frames", NULL, frame_comment, "MR", {0}, repeated, different, comments},
+        {"acquisition",
+         add_comment_and_acquisition,
+         NULL,
+         "CT",
+         {0},
+         repeated,
+         different,
+         NULL,
+         "split: acquisition"},
         {"position", add_comment_and_position, NULL, "CT", {0}, NULL, NULL},
+        {"from then on", add_comment_from_then_on, NULL, "CT", {0}, NULL, NULL},
         {"slices", add_comment_of_slice, NULL, "CT", {0}, NULL, NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         try_row(&rows[r]);
+}
+
+/* Shares of the cardiac cycle that differ by little are those of a heart that beats unevenly. */
+Test(dicom_told, slices_of_several_cardiac_phases_are_warned_of)
+{
+    static const struct {
+        float percent[SLICES];
+        bool warned;
+    } rows[] = {{{40, 40, 70, 70}, true}, {{74, 75, 76, 75}, false}, {{70, 70, 70, 76}, true}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        bool warned = false;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int z = 0; z < SLICES; z++) {
+            struct dicom_fixture f;
+            ts_fixture_init(&f, z);
+            ts_fixture_bytes(&f, 0x00209241, "FL", &rows[r].percent[z], sizeof(float));
+            ts_fixture_finish(&f, folder, z);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        for (size_t i = 0; i < ts_diag_count(diag); i++)
+            warned |= strstr(ts_diag_get(diag, i)->message, "Cardiac Phase") != NULL;
+        cr_expect_eq(warned, rows[r].warned, "row %zu", r);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
 }
 
 /* Slices of two phases that lie beside each other look like one volume. */
