@@ -129,6 +129,23 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
                         amount, of, first, last);
 }
 
+static void warn_of_leaps(struct ts_diag *diag, struct diag_site *site, enum view_doubt kind,
+                          double view, double n)
+{
+    const bool stray = kind == VIEWS_STRAY;
+    char more[64] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, ", the first of %.0f such %s,", n, stray ? "views" : "places");
+    site->code = "angles-contradicted";
+    ts_diag_warning(diag, site,
+                    "view %.0f of the middle slice%s%s: %s another order than their angles, or "
+                    "the sample or the beam has moved",
+                    view, more,
+                    stray ? " does not fit the views beside it"
+                          : " differs from the view before it far more than neighbors elsewhere do",
+                    stray ? "views are in" : "views are lost there or are in");
+}
+
 static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                            const struct rows_found *found)
 {
@@ -166,6 +183,17 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         "the views of the middle slice contradict their angles, which cover %.5g "
                         "degrees: they fit better as milliradians, which are %.4g degrees",
                         first, second);
+        break;
+    case VIEWS_IN_PASSES:
+        site->code = "angles-contradicted";
+        ts_diag_warning(diag, site,
+                        "the views of the middle slice contradict their angles: they fit better if "
+                        "%.0f passes were made over the angles, each over every one in %.0f",
+                        second, second);
+        break;
+    case VIEWS_LEAP:
+    case VIEWS_STRAY:
+        warn_of_leaps(diag, site, (enum view_doubt)found->amount, first, second);
         break;
     default:
         site->code = "angles-contradicted";

@@ -8,9 +8,10 @@
  * - smooth: neighbors on the circle are alike.
  * The angles are doubted if two of them are bad, and much better with other angles that people take
  * for these: of another range, called degrees in place of milliradians, or of frames in the order
- * of their numbers as texts; and no other measure is worse with those. A single bad measure is not
- * enough, since a sample that drifts, a beam that hardens and stripes make it bad as well. The axis
- * is doubted if that of the centers of mass and opposite views agree on another one.
+ * of their numbers as texts or taken in passes; and no other measure is worse with those. A single
+ * bad measure is not enough, since a sample that drifts, a beam that hardens and stripes make it
+ * bad as well. The axis is doubted if that of the centers of mass and opposite views agree on
+ * another one.
  */
 #include "stages/geometry/view_doubts.h"
 
@@ -20,6 +21,7 @@
 
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
+#include "stages/geometry/view_leaps.h"
 
 enum {
     LEAST_VIEWS = 12,
@@ -433,6 +435,15 @@ static void order_as_texts(const struct rows *rows, int64_t first)
     }
 }
 
+/* Tries every `passes`-th angle after the other, then those between them. */
+static void order_in_passes(const struct rows *rows, int64_t passes)
+{
+    int64_t v = 0;
+    for (int64_t first = 0; first < passes; first++)
+        for (int64_t at = first; at < rows->n_views; at += passes)
+            rows->trial[v++] = rows->degrees[at];
+}
+
 static void doubt_angles(const struct rows *rows, const struct measures *now,
                          struct view_doubts *doubts)
 {
@@ -455,6 +466,10 @@ static void doubt_angles(const struct rows *rows, const struct measures *now,
     for (int64_t first = 0; first < 2; first++) {
         order_as_texts(rows, first);
         try_angles(rows, now, VIEWS_AS_TEXTS, 0, &best, doubts);
+    }
+    for (int64_t passes = 2; passes <= 8; passes *= 2) {
+        order_in_passes(rows, passes);
+        try_angles(rows, now, VIEWS_IN_PASSES, (double)passes, &best, doubts);
     }
 }
 
@@ -505,20 +520,123 @@ static void doubt_axis(const struct rows *rows, const struct measures *now, doub
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void doubt(const struct rows *rows, double axis, struct view_doubts *doubts)
+/* Subtracts a wave from the values. */
+static void subtract_wave(double *values, const double *degrees, int64_t n, int turns,
+                          double divisor)
+{
+    double wave[3], columns[3], error;
+    if (!isfinite(fit_wave(values, degrees, n, turns, wave, &error)))
+        return;
+    for (int64_t v = 0; v < n; v++) {
+        columns_of(degrees, v, turns, columns);
+        for (int i = 0; i < 3; i++)
+            values[v] -= columns[i] * wave[i];
+        values[v] /= divisor;
+    }
+}
+
+/* Makes the moments what they are if light that changes has added the same to all of a row, so that
+ * all views have the same mass. */
+static void level_moments(struct rows *rows)
+{
+    const double width = (double)(rows->end - rows->first),
+                 middle = 0.5 * (double)(rows->first + rows->end - 1),
+                 of_even = (width * width - 1) / 12;
+    double mean = 0;
+    for (int64_t v = 0; v < rows->n_views; v++)
+        mean += rows->mass[v] / (double)rows->n_views;
+    for (int64_t v = 0; v < rows->n_views; v++) {
+        const double mass = rows->mass[v] / mean, at = rows->com[v] - middle, moved = mass * at;
+        rows->com[v] = middle + moved;
+        rows->var[v] = mass * (rows->var[v] + at * at) - (mass - 1) * of_even - moved * moved;
+    }
+}
+
+/* Finds leaps, of rows that can be compared also by their moments, which are then residuals. */
+static bool find_leaps(struct rows *rows, const struct ts_axis *views, bool comparable,
+                       struct view_leaps *leaps)
+{
+    const struct view_rows compared = {rows->p,     views,     rows->n,
+                                       rows->first, rows->end, !comparable};
+    if (!comparable)
+        return ts_view_leaps(&compared, NULL, leaps);
+    subtract_wave(rows->com, rows->degrees, rows->n_views, 1, 1);
+    subtract_wave(rows->var, rows->degrees, rows->n_views, 2, 2 * rows->radius);
+    const double half = 0.5 * (double)(rows->end - rows->first);
+    const struct view_residuals residuals = {{rows->com, rows->var},
+                                             rows->mass,
+                                             bad_moment(rows),
+                                             {half, half * half / (2 * rows->radius)}};
+    return ts_view_leaps(&compared, &residuals, leaps);
+}
+
+/* Returns whether centers of mass fit much better if those from a view on are moved. Sets the view
+ * that fits best, and by how much they are. */
+static bool has_moved(const struct rows *rows, int64_t *view, double *step)
+{
+    double wave[3], error;
+    const double now = fit_wave(rows->com, rows->degrees, rows->n_views, 1, wave, &error),
+                 moved = fit_step(rows, view, step);
+    return rows->n_views >= LEAST_ANGLES && now > bad_moment(rows) && better * moved < now &&
+           fabs(*step) > 1;
+}
+
+/* Returns whether the rows leap at a view also if they are compared about their centers of mass:
+ * then they were not only moved. */
+static bool shapes_leap(const struct rows *rows, int64_t view)
+{
+    enum { TIMES = 4 };
+    return difference(rows, view - 1, view, false) >
+           TIMES * fmax(difference(rows, view - 2, view - 1, false),
+                        difference(rows, view, view + 1, false));
+}
+
+/* Doubts the views because they leap. Centers of mass are residuals, and fit best if those from
+ * `view` on are moved by `step`. */
+static void doubt_leaps(const struct rows *rows, bool comparable, const struct view_leaps *leaps,
+                        int64_t view, double step, struct view_doubts *doubts)
+{
+    const int64_t v = leaps->view;
+    *doubts =
+        (struct view_doubts){leaps->strays ? VIEWS_STRAY : VIEWS_LEAP, (double)v, (double)leaps->n};
+    if (!comparable || leaps->strays || leaps->n > 1 || v < 2 || v + 1 >= rows->n_views ||
+        shapes_leap(rows, v))
+        return;
+    const double *com = rows->com;
+    if (view != v)
+        step = 0.5 * (com[v] + com[v + 1] - com[v - 1] - com[v - 2]);
+    if (fabs(step) > bad_moment(rows))
+        *doubts = (struct view_doubts){VIEWS_MOVED, (double)v, step};
+}
+
+static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, bool comparable,
+                  struct view_doubts *doubts)
 {
     struct pair pairs[PAIRS];
-    int n_pairs;
-    const struct measures now = measure(rows, rows->degrees, pairs, &n_pairs);
+    struct measures now = {0};
+    struct view_leaps leaps;
+    int n_pairs = 0;
     int64_t view = 0;
     double step = 0;
-    if (rows->n_views >= LEAST_ANGLES)
-        doubt_angles(rows, &now, doubts);
-    if (doubts->kind == VIEWS_NOT_DOUBTED && now.com > bad_moment(rows) &&
-        better * fit_step(rows, &view, &step) < now.com && fabs(step) > 1)
+    if (comparable) {
+        now = measure(rows, rows->degrees, pairs, &n_pairs);
+        if (rows->n_views >= LEAST_ANGLES)
+            doubt_angles(rows, &now, doubts);
+        if (doubts->kind != VIEWS_NOT_DOUBTED)
+            return true;
+    }
+    if (comparable)
+        level_moments(rows);
+    const bool moved = comparable && has_moved(rows, &view, &step);
+    if (!find_leaps(rows, views, comparable, &leaps))
+        return false;
+    if (leaps.n > 0)
+        doubt_leaps(rows, comparable, &leaps, view, step, doubts);
+    else if (moved)
         *doubts = (struct view_doubts){VIEWS_MOVED, (double)view, step};
-    if (doubts->kind == VIEWS_NOT_DOUBTED)
+    else if (comparable)
         doubt_axis(rows, &now, axis, pairs, n_pairs, doubts);
+    return true;
 }
 
 /* Returns whether the rows can be compared. */
@@ -554,6 +672,7 @@ bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, doub
     double *room = malloc((size_t)(n_views * (5 + bins) + n + 1) * sizeof *room);
     struct view_place *places = malloc((size_t)n_views * sizeof *places);
     struct rows rows = {.p = p, .n_views = n_views, .n = n, .bins = bins, .places = places};
+    bool enough = false;
     if (room && places) {
         rows.mass = room;
         rows.com = rows.mass + n_views;
@@ -562,10 +681,10 @@ bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, doub
         rows.trial = rows.degrees + n_views;
         rows.shape = rows.trial + n_views;
         rows.sums = rows.shape + n_views * bins;
-        if (take_rows(&rows, views))
-            doubt(&rows, axis, doubts);
+        const bool comparable = take_rows(&rows, views);
+        enough = doubt(&rows, views, axis, comparable, doubts);
     }
     free(room);
     free(places);
-    return room && places;
+    return enough;
 }

@@ -17,7 +17,10 @@ enum view_doubt {
     VIEWS_MOVED,        /* first: the view from which on, second: by how many detector pixels */
     VIEWS_OTHER_ARC,    /* first: degrees that the angles cover, second: those that fit better */
     VIEWS_MILLIRADIANS, /* first, second: as before */
-    VIEWS_AS_TEXTS      /* frames in the order of their numbers as texts: 0, 1, 10, 100, 2 */
+    VIEWS_AS_TEXTS,     /* frames in the order of their numbers as texts: 0, 1, 10, 100, 2 */
+    VIEWS_IN_PASSES, /* second: how many passes over the angles were made, each of every such one */
+    VIEWS_LEAP,      /* first: the view from which on, second: how often */
+    VIEWS_STRAY      /* first: the first view that strays, second: how many do */
 };
 struct view_doubts {
     enum view_doubt kind;

@@ -683,6 +683,36 @@ static struct ts_image discs_of(double step, double taken, double center, double
     return image;
 }
 
+/* Views [at, at + n) and [at + 60, at + 60 + n) in each other's place. */
+static struct ts_image exchanged(int at, int n)
+{
+    struct ts_image image = discs_of(1.5, 1.5, 47.5, 0);
+    for (int64_t z = 0; z < NZ; z++)
+        for (int64_t i = 0; i < n * N; i++) {
+            float *a = view_of(&image, z, at) + i, *b = view_of(&image, z, at + 60) + i, value = *a;
+            *a = *b;
+            *b = value;
+        }
+    return image;
+}
+
+Test(rows, of_views_in_another_order_are_warned_of)
+{
+    static const char *const stages[] = {NULL, "center center=47.5", "pad"};
+    for (int i = 0; i < 9; i++) {
+        const int n = (int[]){0, 1, 8}[i / 3];
+        char message[512], hint[512];
+        run_light(exchanged(30, n), stages[i % 3], "angles-contradicted", message, hint);
+        cr_expect(n == 0   ? !*message
+                  : n == 1 ? strstr(message, "view 30 of the middle slice, the first of 2 such "
+                                             "views, does not fit the views beside it: ") != NULL
+                           : strstr(message, "view 30 of the middle slice, the first of 4 such "
+                                             "places, differs from the view before it ") != NULL,
+                  "%d views: '%s'", n, message);
+        cr_expect(n == 0 || strstr(hint, "look at the angles"));
+    }
+}
+
 Test(rows, that_contradict_the_geometry_are_warned_of)
 {
     static const struct {

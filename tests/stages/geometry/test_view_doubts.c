@@ -60,13 +60,14 @@ static int make_angles(enum angles kind, uint64_t *seed, double *degrees)
 static int make_object(uint64_t *seed, bool cut, struct ellipse *object)
 {
     const int n = 1 + (int)(DISCS * ts_random_unit(seed));
+    const double least = *seed % 3 ? 0.3 : 0.02; /* plates */
     const double most = cut ? 70 : 42, radius = most * (0.2 + 0.7 * ts_random_unit(seed));
     for (int i = 0; i < n; i++) {
         const double at = 2 * M_PI * ts_random_unit(seed),
                      far = (i ? 0.6 * radius : most - radius) * ts_random_unit(seed),
                      size = i ? 0.3 * radius : radius;
         object[i] = (struct ellipse){far * cos(at), far * sin(at), size,
-                                     size * (0.3 + 0.7 * ts_random_unit(seed)),
+                                     size * (least + (1 - least) * ts_random_unit(seed)),
                                      i ? 2 * ts_random_unit(seed) : 1};
     }
     return n;
@@ -172,5 +173,72 @@ Test(view_doubts, wrong_angles_and_axes_are_found)
         else
             cr_expect_float_eq(doubts.second, rows[row].second, 0.01, "row %zu: %g", row,
                                doubts.second);
+    }
+}
+
+enum { LOST, EXCHANGED, IN_TWO, IN_FOUR, SHIFTED };
+
+/* Makes the views of an order that their angles do not have. Returns how many are left. */
+static int make_order(int kind, int at, int amount, int n, int *order)
+{
+    const int passes = kind == IN_FOUR ? 4 : 2, other = n - 60;
+    int left = 0;
+    for (int v = 0; v < n; v++)
+        if (kind == LOST) {
+            if (v < at || v >= at + amount)
+                order[left++] = v;
+        } else if (kind == EXCHANGED) {
+            order[left++] = v >= at && v < at + amount         ? v - at + other
+                            : v >= other && v < other + amount ? v - other + at
+                                                               : v;
+        } else {
+            order[left++] = kind == SHIFTED ? v : v % (n / passes) * passes + v / (n / passes);
+        }
+    return left;
+}
+
+Test(view_doubts, views_in_another_order_are_found)
+{
+    static const struct {
+        int kind, at, amount;
+        enum view_doubt doubt;
+        double first, second;
+    } rows[] = {{LOST, 20, 20, VIEWS_LEAP, 20, 1},        {LOST, 80, 20, VIEWS_LEAP, 80, 1},
+                {LOST, 140, 12, VIEWS_LEAP, 140, 1},      {LOST, 100, 8, VIEWS_LEAP, 100, 1},
+                {EXCHANGED, 40, 1, VIEWS_STRAY, 40, 2},   {EXCHANGED, 40, 2, VIEWS_LEAP, 40, 4},
+                {EXCHANGED, 40, 3, VIEWS_LEAP, 40, 4},    {EXCHANGED, 40, 10, VIEWS_LEAP, 40, 4},
+                {EXCHANGED, 40, 30, VIEWS_LEAP, 40, 4},   {IN_TWO, 0, 0, VIEWS_IN_PASSES, NAN, 2},
+                {IN_FOUR, 0, 0, VIEWS_IN_PASSES, NAN, 4}, {SHIFTED, 70, 2, VIEWS_MOVED, 70, 2},
+                {SHIFTED, 120, -5, VIEWS_MOVED, 120, -5}};
+    static const struct ellipse objects[][3] = {
+        {{14, -10, 18, 18, 0.02}, {20, 5, 5, 5, 0.05}, {-20, 3, 3, 3, 0.05}},
+        {{20, 5, 10, 10, 0.05}, {-25, 3, 5, 5, 0.05}, {0, 0, 1, 1, 0.05}},
+        {{2, 3, 30, 20, 0.02}, {14, -5, 6, 6, 0.06}, {-12, 6, 15, 0.7, 0.02}}};
+    enum { VIEWS = 180 };
+    static float p[VIEWS * N];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 3 * 2; i++) {
+        const size_t row = i / 6;
+        uint64_t seed = i + 1;
+        double degrees[VIEWS];
+        int order[VIEWS];
+        const int n = make_order(rows[row].kind, rows[row].at, rows[row].amount, VIEWS, order);
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < n; v++) {
+            const bool late = rows[row].kind == SHIFTED && v >= rows[row].at;
+            degrees[v] = 180.0 * v / n;
+            for (int k = 0; k < 3; k++)
+                draw(objects[i / 2 % 3] + k, order[v], 48 + (late ? rows[row].amount : 0),
+                     p + v * N);
+        }
+        add_noise(p, n * N, i % 2 ? 0.01 : 0, &seed);
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = n, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, 48, &doubts));
+        cr_expect_eq(doubts.kind, rows[row].doubt, "row %zu, %zu: kind %d, %g, %g", row, i % 6,
+                     (int)doubts.kind, doubts.first, doubts.second);
+        if (doubts.kind != VIEWS_IN_PASSES)
+            cr_expect_eq(doubts.first, rows[row].first, "row %zu: view %g", row, doubts.first);
+        cr_expect_float_eq(doubts.second, rows[row].second, 0.3, "row %zu: %g", row, doubts.second);
     }
 }
