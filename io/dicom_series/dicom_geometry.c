@@ -24,6 +24,7 @@
 #include "io/dicom_series/dicom_clocks.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
+#include "io/dicom_series/dicom_told.h"
 #include "io/dicom_series/dicom_volumes.h"
 #include "io/dicom_series/dicom_weightings.h"
 #include "io/source/source.h"
@@ -643,6 +644,8 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
     if (!series->refusal)
         place_slices(series, mixed, rules);
-    if (!series->refusal)
-        ts_dicom_warn_of_settings(series);
+    if (series->refusal)
+        return;
+    ts_dicom_warn_of_settings(series);
+    ts_dicom_warn_of_comments(series);
 }

@@ -288,7 +288,7 @@ static const char *describe_difference(struct dicom_series *series,
         {DICOM_NUMBER(instance_number), "Instance Number alone"},
     };
     const char *name = ts_dicom_name_difference(images, n, true);
-    if (!name && ts_dicom_is_told_by_comments(series) &&
+    if (!name && ts_dicom_find_told(series) & DICOM_TOLD_COMMENTS &&
         ts_dicom_differ_in_comments(images[0], images[n - 1]))
         name = "Series Description or Image Comments alone";
     const bool alone = !name && n == series->n_images; /* in time, all at one position */
@@ -658,7 +658,7 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     if (!left)
         return;
     mark_left(images, n, left);
-    const bool sewn = sews(series, left), told = ts_dicom_is_told_by_comments(series);
+    const bool sewn = sews(series, left), told = ts_dicom_find_told(series) & DICOM_TOLD_COMMENTS;
     const char *hint;
     if (sewn && !told && acquisitions_divide(series))
         hint = SPLIT_ACQUISITIONS;

@@ -20,7 +20,6 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_parse.h"
-#include "io/dicom_series/dicom_told.h"
 
 /* These are in no field: a text that no output may have, a number that only tells images apart,
  * whether the images are DERIVED by their Image Type, and the direction of their rows. */
@@ -116,6 +115,21 @@ static double number_of(const struct dicom_image *image, int field)
 {
     return field == ACQUISITION ? image->acquisition_number
                                 : ts_dicom_field_number(image, (enum dicom_field)field);
+}
+
+int ts_dicom_count_settings(void)
+{
+    return SETTINGS;
+}
+
+bool ts_dicom_is_of_volumes(int setting)
+{
+    return settings[setting].rule <= VARIES;
+}
+
+const char *ts_dicom_setting_name(int setting)
+{
+    return settings[setting].name;
 }
 
 bool ts_dicom_is_acquisition(int setting)
@@ -599,7 +613,6 @@ void ts_dicom_warn_of_settings(struct dicom_series *series)
     warn_of_derived(series);
     warn_of_polarity(series);
     warn_of_cycle(series);
-    ts_dicom_warn_of_comments(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
         const bool correction = settings[setting].rule == CORRECTION;
         if (settings[setting].rule != FIXED && settings[setting].rule != PHASE && !correction)

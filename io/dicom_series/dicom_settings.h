@@ -16,6 +16,10 @@
  * is out. */
 bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, bool acquisitions,
                            int *setting, bool *apart);
+/* Settings have numbers from 0. Some are of a whole volume, so that none mixes their values. */
+int ts_dicom_count_settings(void);
+bool ts_dicom_is_of_volumes(int setting);
+const char *ts_dicom_setting_name(int setting);
 /* Returns true for the setting that is Acquisition Number. */
 bool ts_dicom_is_acquisition(int setting);
 /* Compares two images by the value of a setting. */

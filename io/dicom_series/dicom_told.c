@@ -11,16 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_settings.h"
+
 static const struct attribute {
-    size_t place; /* DICOM_NUMBER; 0: Series Description and comments */
+    size_t place; /* DICOM_NUMBER */
     const char *name;
-} attributes[] = {
-    {0, "Series Description or Image Comments"},
-    {DICOM_NUMBER(respiratory_percent), "Nominal Percentage of Respiratory Phase"},
+} times[] = {
     {DICOM_NUMBER(acquired_s), "Acquisition Time"},
     {DICOM_NUMBER(trigger_ms), "Trigger Time"},
     {DICOM_NUMBER(frame_reference_ms), "Frame Reference Time"},
 };
+/* Attributes are Series Description with the comments, these times, and the settings. */
+enum { COMMENTS, TIMES = 1, SETTINGS = TIMES + sizeof times / sizeof *times };
 
 static int compare_comments(const struct dicom_image *a, const struct dicom_image *b)
 {
@@ -28,13 +30,14 @@ static int compare_comments(const struct dicom_image *a, const struct dicom_imag
     return order ? order : strcmp(a->comment, b->comment);
 }
 
-static int compare(const struct attribute *attribute, const struct dicom_image *a,
-                   const struct dicom_image *b)
+static int compare(int attribute, const struct dicom_image *a, const struct dicom_image *b)
 {
-    if (attribute->place == 0)
+    if (attribute == COMMENTS)
         return compare_comments(a, b);
-    const double first = ts_dicom_image_number(a, attribute->place),
-                 second = ts_dicom_image_number(b, attribute->place);
+    if (attribute >= SETTINGS)
+        return ts_dicom_compare_setting(attribute - SETTINGS, a, b);
+    const size_t place = times[attribute - TIMES].place;
+    const double first = ts_dicom_image_number(a, place), second = ts_dicom_image_number(b, place);
     if (isnan(first) || isnan(second))
         return !isnan(first) - !isnan(second);
     return (first > second) - (first < second);
@@ -42,24 +45,24 @@ static int compare(const struct attribute *attribute, const struct dicom_image *
 
 static int compare_images(const void *a, const void *b, void *attribute)
 {
-    return compare(attribute, *(struct dicom_image *const *)a, *(struct dicom_image *const *)b);
+    return compare(*(const int *)attribute, *(struct dicom_image *const *)a,
+                   *(struct dicom_image *const *)b);
 }
 
 /* Returns n images in the order of the attribute, to be freed; NULL if memory is out. */
 static struct dicom_image **sort_by(struct dicom_series *series, size_t first, size_t n,
-                                    const struct attribute *attribute)
+                                    int attribute)
 {
     struct dicom_image **sorted = malloc(n * sizeof(struct dicom_image *));
     series->no_memory |= !sorted;
     if (!sorted)
         return NULL;
     memcpy(sorted, series->images + first, n * sizeof(struct dicom_image *));
-    qsort_r(sorted, n, sizeof *sorted, compare_images, (void *)attribute);
+    qsort_r(sorted, n, sizeof *sorted, compare_images, &attribute);
     return sorted;
 }
 
-static size_t count_values(struct dicom_image *const *sorted, size_t n,
-                           const struct attribute *attribute)
+static size_t count_values(struct dicom_image *const *sorted, size_t n, int attribute)
 {
     size_t values = n > 0;
     for (size_t i = 1; i < n; i++)
@@ -80,8 +83,7 @@ static size_t end_of_position(const struct dicom_series *series, size_t first)
 
 /* Returns true if all positions that have `most` images, at least two, have the same values, which
  * differ. A comment that was written from some time on has others at each. */
-static bool is_same_everywhere(struct dicom_series *series, size_t most,
-                               const struct attribute *attribute)
+static bool is_same_everywhere(struct dicom_series *series, size_t most, int attribute)
 {
     struct dicom_image **first = NULL;
     bool same = true;
@@ -90,20 +92,20 @@ static bool is_same_everywhere(struct dicom_series *series, size_t most,
         if (end - at < most)
             continue;
         struct dicom_image **here = sort_by(series, at, most, attribute);
+        same = here && (first || count_values(here, most, attribute) > 1);
         first = first ? first : here;
-        same = here != NULL;
         for (size_t i = 0; same && i < most; i++)
             same = compare(attribute, first[i], here[i]) == 0;
         if (here != first)
             free(here);
     }
-    same = same && first && count_values(first, most, attribute) > 1;
+    same = same && first;
     free(first);
     return same;
 }
 
 /* Returns true if the attribute tells volumes apart. */
-static bool tells(struct dicom_series *series, const struct attribute *attribute)
+static bool tells(struct dicom_series *series, int attribute)
 {
     const size_t n = series->n_images;
     size_t most = 0;
@@ -119,9 +121,13 @@ static bool tells(struct dicom_series *series, const struct attribute *attribute
     return few;
 }
 
-bool ts_dicom_is_told_by_comments(struct dicom_series *series)
+uint64_t ts_dicom_find_told(struct dicom_series *series)
 {
-    return tells(series, &attributes[0]);
+    uint64_t told = tells(series, COMMENTS);
+    for (int i = 0; i < ts_dicom_count_settings(); i++)
+        told |= (uint64_t)(ts_dicom_is_of_volumes(i) && tells(series, SETTINGS + i))
+                << (SETTINGS + i);
+    return told;
 }
 
 bool ts_dicom_differ_in_comments(const struct dicom_image *a, const struct dicom_image *b)
@@ -129,27 +135,31 @@ bool ts_dicom_differ_in_comments(const struct dicom_image *a, const struct dicom
     return compare_comments(a, b) != 0;
 }
 
-bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, bool told_by_comments)
+bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, uint64_t told)
 {
-    for (size_t i = 1; i < n; i++)
-        if (compare(&attributes[1], images[0], images[i]) != 0 ||
-            (told_by_comments && compare_comments(images[0], images[i]) != 0))
-            return true;
+    for (int k = 0; told >> k; k++)
+        for (size_t i = 1; told >> k & 1 && i < n; i++)
+            if (compare(k, images[0], images[i]) != 0)
+                return true;
     return false;
 }
 
 const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left)
 {
-    for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++) {
+    for (int k = 0; k < SETTINGS + ts_dicom_count_settings(); k++) {
         const struct dicom_image *first = NULL;
         bool mixed = false;
+        if (k >= SETTINGS && !ts_dicom_is_of_volumes(k - SETTINGS))
+            continue;
         for (size_t i = 0; i < series->n_images; i++) {
             const struct dicom_image *image = series->images[i];
             first = first || left[i] ? first : image;
-            mixed |= !left[i] && compare(&attributes[k], first, image) != 0;
+            mixed |= !left[i] && compare(k, first, image) != 0;
         }
-        if (mixed && tells(series, &attributes[k]))
-            return attributes[k].name;
+        if (mixed && tells(series, k))
+            return k == COMMENTS   ? "Series Description or Image Comments"
+                   : k >= SETTINGS ? ts_dicom_setting_name(k - SETTINGS)
+                                   : times[k - TIMES].name;
     }
     return NULL;
 }
@@ -166,7 +176,7 @@ static bool names_phase(const char *comment)
 void ts_dicom_warn_of_comments(struct dicom_series *series)
 {
     const size_t n = series->n_slices;
-    struct dicom_image **sorted = n > 1 ? sort_by(series, 0, n, &attributes[0]) : NULL;
+    struct dicom_image **sorted = n > 1 ? sort_by(series, 0, n, COMMENTS) : NULL;
     bool phases = sorted != NULL;
     size_t values = 0;
     for (size_t first = 0, end; phases && first < n; first = end, values++) {

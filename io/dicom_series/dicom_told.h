@@ -11,14 +11,15 @@
 
 /* The images of a series, which are in order along the normal. */
 
-/* Returns true if Series Description or comments differ at a position and have the same values at
- * all, so that each may be that of a volume. */
-bool ts_dicom_is_told_by_comments(struct dicom_series *series);
+enum { DICOM_TOLD_COMMENTS = 1 };
+/* Returns what tells volumes apart: DICOM_TOLD_COMMENTS if Series Description or comments differ at
+ * a position and have the same values at all, and other bits for settings that do. */
+uint64_t ts_dicom_find_told(struct dicom_series *series);
 /* Returns true if two images differ in Series Description or comments. */
 bool ts_dicom_differ_in_comments(const struct dicom_image *a, const struct dicom_image *b);
-/* Returns true if n images are none of one volume: their phases of respiration differ or, of a
- * series that they tell of, their comments. */
-bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, bool told_by_comments);
+/* Returns true if n images are none of one volume, since they differ in what tells volumes apart.
+ */
+bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, uint64_t told);
 /* Returns the name of what tells the volumes of a series apart and differs among the images that
  * are not left out; NULL if there is none. */
 const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left);

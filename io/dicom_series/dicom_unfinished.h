@@ -34,10 +34,10 @@ struct volume_items {
     struct volume_item *at;
     size_t n, positions, volumes; /* volumes: the most images at one position */
     enum ts_axis_kind kind;
-    bool doubt;   /* the times may have crossed midnight: they give no order */
-    bool repeats; /* images of one position have the same diffusion weighting */
-    bool told;    /* by comments: each volume has its own (dicom_told.h) */
-    bool rounded; /* the weightings of a volume may differ by rounding */
+    bool doubt;    /* the times may have crossed midnight: they give no order */
+    bool repeats;  /* images of one position have the same diffusion weighting */
+    uint64_t told; /* what each volume has its own value of (dicom_told.h) */
+    bool rounded;  /* the weightings of a volume may differ by rounding */
 };
 
 /* Gives the images volumes in the order of their values, if positions do not have equally many: a

@@ -358,7 +358,7 @@ static bool stands_alone(const struct volume_criterion *criterion,
         for (size_t v = 1; v < complete; v++) {
             struct dicom_image *pair[] = {series->images[z], series->images[v * positions + z]};
             if (ts_dicom_name_difference(pair, 2, !counted) ||
-                (items->told && criterion->rule == BY_NUMBER &&
+                (items->told & DICOM_TOLD_COMMENTS && criterion->rule == BY_NUMBER &&
                  ts_dicom_differ_in_comments(pair[0], pair[1])))
                 return false;
         }
@@ -458,8 +458,9 @@ static bool is_in_order(const struct volume_criterion *criterion, struct dicom_s
 static bool mixes(const struct volume_criterion *criterion, const struct dicom_series *series,
                   const struct volume_items *items, size_t complete)
 {
-    const bool told = items->told && criterion->place != DICOM_NUMBER(temporal_position) &&
-                      criterion->place != DICOM_NUMBER(time_offset_s);
+    const bool sure = criterion->place == DICOM_NUMBER(temporal_position) ||
+                      criterion->place == DICOM_NUMBER(time_offset_s);
+    const uint64_t told = items->told & ~(uint64_t)(sure ? DICOM_TOLD_COMMENTS : 0);
     for (size_t v = 0; v < complete; v++)
         if (ts_dicom_is_mixture(series->images + v * items->positions, items->positions, told))
             return true;
@@ -672,7 +673,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO
                  : weighted                             ? TS_AXIS_B
                                                         : TS_AXIS_TIME;
-    items.told = ts_dicom_is_told_by_comments(series);
+    items.told = ts_dicom_find_told(series);
     rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);
     ts_dicom_settle_clocks(series);

@@ -458,6 +458,41 @@ Test(dicom_told, slices_of_several_cardiac_phases_are_warned_of)
     }
 }
 
+/* A position more than the others makes settings divide nothing; no volume mixes them all the same.
+ * Times and Instance Numbers have another order at every other position. */
+Test(dicom_told, settings_at_uneven_positions_are_never_mixed)
+{
+    static const struct {
+        uint32_t tag;
+        const char *vr, *values[2], *name;
+    } rows[] = {
+        {0x00180082, "DS", {"400", "900"}, "Inversion Time"},
+        {0x00181314, "DS", {"5", "25"}, "Flip Angle"},
+        {0x00080008, "CS", {"DERIVED\\PRIMARY\\A\\X", "DERIVED\\PRIMARY\\A\\Y"}, "Image Type"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int i = 0; i < 2 * SLICES - 1; i++) {
+            struct dicom_fixture f;
+            const int part = i / SLICES, z = i % SLICES;
+            ts_fixture_init_mr(&f, i);
+            add_text(&f, 0x00200032, "DS", "1\\2\\%g", 1.3 * z);
+            const int swapped = z % 2 ? 1 - part : part;
+            add_text(&f, 0x00200013, "IS", "%d", SLICES * swapped + z + 1);
+            add_text(&f, 0x00080032, "TM", "1200%02d", 10 * swapped + z);
+            ts_fixture_text(&f, rows[r].tag, rows[r].vr, rows[r].values[part]);
+            ts_fixture_finish(&f, folder, i);
+        }
+        cr_expect_null(ts_test_open_take(folder, NULL, diag), "row %zu", r);
+        ts_test_expect(diag, "position-repeated", different);
+        const char *hint = ts_diag_get(diag, ts_diag_count(diag) - 1)->hint;
+        cr_expect(hint && strstr(hint, rows[r].name), "row %zu: %s", r, hint);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
 /* Slices of two phases that lie beside each other look like one volume. */
 Test(dicom_told, comments_that_name_phases_are_warned_of)
 {
