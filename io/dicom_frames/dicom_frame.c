@@ -113,7 +113,8 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
         .digest = !source->base.no_digests,
         .loss_unsaid = !ts_dicom_says_loss(file),
         .labels = source->labels,
-        .measured = !strcmp(file->modality, "CT") || !strcmp(file->modality, "PT"),
+        .measured = !strcmp(file->modality, "CT") || !strcmp(file->modality, "PT") ||
+                    (!strcmp(file->modality, "MR") && !frame->cells.is_signed),
         .bits = source->bits,
         .rounds = is_counted(source, z)};
     ts_dicom_padding_range(image, &job.padding_low, &job.padding_high);

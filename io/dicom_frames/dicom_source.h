@@ -50,7 +50,8 @@ struct dicom_job {
     bool digest;                      /* the digests are asked for; else they stay 0 */
     bool loss_unsaid;                 /* neither the header nor the first frame tells of a loss */
     bool labels, bits;                /* as in struct dicom_source */
-    bool measured; /* values of CT or PET, which lie together: those that wrap around are told */
+    bool measured; /* values of CT or PET, or of MR without a sign, which lie together: those that
+                      wrap around are told. A phase may have a sign and reach both ends. */
     bool rounds;   /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];
 };

@@ -22,6 +22,7 @@ enum { LOOKED_AT = 512, NAME_BYTES = 256, PATH_BYTES = 4096 };
 #define PYTHON_NPY(values)                                                                         \
     "in Python: numpy.save('NEW.npy', numpy.ascontiguousarray(" values                             \
     ")), and then input: {npy: NEW.npy}"
+#define MATLAB "numpy.atleast_3d(scipy.io.loadmat('FILE')['NAME']).transpose(2, 0, 1)"
 #define SIMPLE_ITK                                                                                 \
     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "   \
     "{nrrd: NEW.nrrd}"
@@ -49,9 +50,7 @@ static const struct foreign {
      10,
      0,
      {".mat"},
-     PYTHON_NPY(
-         "scipy.io.loadmat('FILE')['NAME'].transpose(2, 0, 1)") ", where NAME is the variable "
-                                                                "(rows, columns, slices)"},
+     PYTHON_NPY(MATLAB) ", where NAME is the variable (rows, columns, slices)"},
     {"an MRC file",
      "MAP ",
      4,
@@ -77,8 +76,9 @@ static const struct foreign {
      6,
      0,
      {".png"},
-     "in Python: PIL.Image.open('FILE').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: "
-     "slices, pixel_size: MM, spacing_z: MM}; a folder of such files is one input"},
+     "in Python: i = PIL.Image.open('FILE'); (i if i.mode in ('L', 'I', 'I;16') else "
+     "i.convert('L')).save('NEW.tif'), and then input: {tiff: NEW.tif, pages: slices, pixel_size: "
+     "MM, spacing_z: MM}; a folder of such files is one input, and colors become gray"},
     {"a JPEG picture",
      "\xFF\xD8\xFF",
      3,
@@ -94,7 +94,12 @@ static const struct foreign {
      0,
      {".txrm", ".txm", ".xrm", ".txrm.zip"},
      EXPORT},
-    {"an EDF file of the ESRF", NULL, 0, 0, {".edf"}, PYTHON_NPY("fabio.open('FILE').data")},
+    {"an EDF file of the ESRF",
+     NULL,
+     0,
+     0,
+     {".edf"},
+     PYTHON_NPY("numpy.stack([f.data for f in fabio.open('FILE').frames()])")},
     {"a DM3 or DM4 file of DigitalMicrograph", NULL, 0, 0, {".dm3", ".dm4"}, EXPORT},
     {"a HIS file of a flat panel detector", NULL, 0, 0, {".his"}, EXPORT},
     {"a SEQ file of a camera", NULL, 0, 0, {".seq"}, EXPORT},

@@ -453,6 +453,7 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
     }
     header->datatype = ts_nifti_datatype(image->dtype);
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
+    header->intent_code = image->labels == 2 ? NIFTI_LABEL : 0;
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;
     const bool in_mm = unknown_axis(image) < 0;
     const bool timed = sink->request.volumes ? file->timing.step_s > 0 : in_mm;
@@ -616,6 +617,7 @@ static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
     const int k = sink->n_staged;
     struct nifti_file mask = {.sink = *sink, .timing = file->timing};
     mask.sink.image.dtype = TS_U8;
+    mask.sink.image.labels = 0;
     mask.sink.image.quantity = TS_INTENSITY;
     mask.sink.image.unit = "1";
     if (asprintf(&file->beside[k], "%.*s_mask%s", (int)(strlen(path) - strlen(suffix)), path,

@@ -679,10 +679,15 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
                             : NULL;
     if (wrong) {
         ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-        return ts_diag_hint(diag, "resample it in another program, as with "
-                                  "nibabel.processing.resample_to_output in Python, or take a "
-                                  "transform that is wrong out of the header (sform_code 0 in "
-                                  "NIfTI): the volume is then read without its place");
+        return ts_diag_hint(
+            diag, layout->upwards
+                      ? "in Python: nibabel.save(nibabel.processing.resample_to_output("
+                        "nibabel.load('FILE')), 'NEW.nii'), and then input: {nifti: NEW.nii}, "
+                        "resamples it; without a transform that is wrong (sform_code 0, "
+                        "qform_code 0) it is read without its place"
+                      : "in Python: nrrd.write('NEW.nrrd', nrrd.read('FILE')[0]), and then input: "
+                        "{nrrd: NEW.nrrd}, has its values without place and spacings; the "
+                        "package is pynrrd");
     }
     source->making.rounds =
         image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));

@@ -31,6 +31,8 @@ def carry_out(folder, name, expected):
     assert hint, said
     python, kind, new, rest = hint.groups()
     modules = {word: package(word) for word in ("numpy", "scipy.io", "mrcfile", "SimpleITK", "fabio", "nibabel", "PIL.Image", "astropy.io.fits", "nrrd", "spectral") if word + "." in python}
+    if "nibabel.processing." in python:
+        package("nibabel.processing")
     names = {word.split(".")[0]: sys.modules[word.split(".")[0]] for word in modules}
     here = os.getcwd()
     try:
@@ -49,6 +51,8 @@ def carry_out(folder, name, expected):
 def matlab(folder):
     package("scipy.io").savemat(f"{folder}/a.mat", {"NAME": VALUES.transpose(1, 2, 0)})
     carry_out(folder, "a.mat", VALUES)
+    package("scipy.io").savemat(f"{folder}/b.mat", {"NAME": VALUES[0]})
+    carry_out(folder, "b.mat", VALUES[:1])
 
 
 @test
@@ -100,6 +104,11 @@ def freesurfer(folder):
 def edf(folder):
     package("fabio.edfimage").EdfImage(data=VALUES[0]).write(f"{folder}/a.edf")
     carry_out(folder, "a.edf", VALUES[:1])
+    frames = package("fabio.edfimage").EdfImage(data=VALUES[0])
+    for values in VALUES[1:]:
+        frames.append_frame(data=values)
+    frames.write(f"{folder}/frames.edf")
+    carry_out(folder, "frames.edf", VALUES)
 
 
 @test
@@ -120,8 +129,13 @@ def fits(folder):
 
 @test
 def png(folder):
-    package("PIL.Image").fromarray(VALUES[0].astype("u2")).save(f"{folder}/a.png")
+    image = package("PIL.Image")
+    image.fromarray(VALUES[0].astype("u2")).save(f"{folder}/a.png")
     carry_out(folder, "a.png", VALUES[:1])
+    gray = VALUES[0].astype("u1")
+    for name, pixels in ("gray", gray), ("color", np.dstack([gray] * 3)), ("clear", np.dstack([gray] * 3 + [gray * 0 + 255])):
+        image.fromarray(pixels).save(f"{folder}/{name}.png")
+        carry_out(folder, f"{name}.png", VALUES[:1])
 
 
 def write_nrrd(path, values, encoding, data):
@@ -156,6 +170,28 @@ def nrrd_of_several_volumes(folder):
     with open(f"{folder}/pairs.nrrd", "wb") as file:
         file.write(b"NRRD0005\ntype: int16\ndimension: 3\nsizes: 2 5 4\nkinds: vector domain domain\nencoding: raw\nendian: little\n\n" + pairs.tobytes())
     carry_out(folder, "pairs.nrrd", VALUES[:1])
+
+
+@test
+def axes_that_are_not_at_right_angles(folder):
+    """NIfTI is resampled, and a slanted plane of values stays where it was in the patient; NRRD loses its place."""
+    nibabel = package("nibabel")
+    package("scipy.ndimage")
+    affine = np.array([[-1, 0.3, 0, 4], [0, -1, 0, 5], [0, 0, 2, 6], [0, 0, 0, 1.0]])
+    x, y, z = np.einsum("ij,jzyx->izyx", affine[:3, :3], np.indices((5, 30, 20))[::-1].astype(float)) + affine[:3, 3].reshape(3, 1, 1, 1)
+    nibabel.save(nibabel.Nifti1Image((x + 2 * y - z + 100).T.astype("f4"), affine), f"{folder}/a.nii")
+    said = run("info", "a.nii", cwd=folder, expect=3).stderr.replace("\n", " ")
+    python = re.search(r"in Python: (.*?), and then nifti NEW.nii", said).group(1)
+    package("nibabel.processing")
+    exec(python.replace("'FILE'", f"'{folder}/a.nii'").replace("'NEW.nii'", f"'{folder}/NEW.nii'"), {"nibabel": nibabel})
+    run("run", "nifti NEW.nii | save name=same | nifti out.nii", cwd=folder)
+    found = nibabel.load(f"{folder}/out.nii")
+    x, y, z = (found.affine @ np.array([15, 15, 2, 1]))[:3]
+    assert abs(found.get_fdata()[15, 15, 2] - (x + 2 * y - z + 100)) < 1e-3
+    directions = "space: LPS\nspace directions: (1,0,0) (0.3,1,0) (0,0,1)\nspace origin: (0,0,0)"
+    with open(f"{folder}/b.nrrd", "wb") as file:
+        file.write(f"NRRD0005\ntype: int16\ndimension: 3\nsizes: 5 4 3\n{directions}\nencoding: raw\nendian: little\n\n".encode() + VALUES.tobytes())
+    carry_out(folder, "b.nrrd", VALUES)
 
 
 @test

@@ -131,6 +131,13 @@ Test(dicom_misstated, values_of_the_other_sign_are_warned_of)
                           {"CT", 0, {65535, 65535}, {0, 40000}, false}, /* saturated */
                           {"PT", 0, {0, 30000}, {30000, 65535}, false},
                           {"CT", 1, {-32768, -32768}, {-1000, 32767}, false},
+                          {"MR", 0, {-4096, -1}, {0, 4094}, true}, /* a phase */
+                          {"MR", 0, {-900, -1}, {0, 1200}, true},  /* of inversion recovery */
+                          {"MR", 0, {-60, -1}, {0, 9000}, true},
+                          {"MR", 0, {65535, 65535}, {0, 900}, false},
+                          {"MR", 0, {0, 4095}, {0, 65535}, false},
+                          {"MR", 0, {0, 90}, {30000, 65535}, false},
+                          {"MR", 1, {-4096, -1}, {0, 4094}, false},
                           {"MR", 1, {28700, 32767}, {32768, 36000}, false}}; /* a phase */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(warns(set_ends, &rows[i], "pixels-wrapped", "Pixel Representation"),

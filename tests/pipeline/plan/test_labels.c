@@ -20,6 +20,7 @@
 enum { N = FIXTURE_COLUMNS * FIXTURE_ROWS * FIXTURE_SLICES };
 
 static struct mask_opened opened;
+static const char *output = "hdf5: o.h5";
 
 /* Labels 0, 1, 3 and 7, each beside each. */
 static void begin(void)
@@ -51,8 +52,8 @@ static bool gives(const char *input, const char *stages, const char *code)
     snprintf(
         text, sizeof text,
         "tomostage: 2\ninput: {dicom: study}\ninputs: {m: {%s}}\nstages:\n  - statistics: {}\n%s"
-        "output: {hdf5: o.h5}\n",
-        input, stages);
+        "output: {%s}\n",
+        input, stages, output);
     const bool ran = ts_test_chain(text, opened.folder, diag) == TS_OK;
     for (size_t i = 0; i < ts_diag_count(diag); i++) {
         const char *at = ts_diag_get(diag, i)->code;
@@ -147,4 +148,28 @@ Test(labels, a_result_of_labels_holds_labels)
     cr_assert(gives(all, "  - invert: {input: m}\n", NULL));
     rename_output("plain.h5");
     cr_expect(gives("result: plain.h5", mixing[2], NULL));
+}
+
+/* What a volume of integers does not say is not guessed. */
+Test(labels, a_volume_that_does_not_say_so_holds_intensities)
+{
+    cr_expect(gives("nrrd: labels.nrrd", mixing[2], NULL));
+}
+
+/* Labels in NIfTI have the intent that says so; a mask and plain values have none. */
+Test(labels, a_nifti_of_labels_holds_labels)
+{
+    static const struct {
+        const char *input, *stage, *code;
+    } rows[] = {{all, "  - save: {input: m}\n", "labels-mixed"},
+                {all, "  - crop: {input: m, x: [1, 4]}\n", "labels-mixed"},
+                {one, "  - save: {input: m}\n", NULL},
+                {all, "  - invert: {input: m}\n", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        output = "nifti: o.nii";
+        cr_assert(gives(rows[i].input, rows[i].stage, NULL), "row %zu", i);
+        output = "hdf5: o.h5";
+        cr_expect(gives("nifti: o.nii", mixing[2], rows[i].code), "row %zu", i);
+        cr_expect(gives("nifti: o.nii", "  - resample: {input: m, spacing: 0.4}\n", NULL));
+    }
 }
