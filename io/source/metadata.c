@@ -91,6 +91,9 @@ void ts_metadata_format(const struct source_attribute *attribute, char *out, siz
     const char *space = attribute->unit && *attribute->unit ? " " : "";
     if (!attribute->numbers)
         snprintf(out, size, "%s %s", name, attribute->value);
+    else if (attribute->columns > 1)
+        snprintf(out, size, "%s: %lld vector%s", name, (long long)attribute->n,
+                 attribute->n == 1 ? "" : "s");
     else if (low < high)
         snprintf(out, size, "%s %.9g to %.9g%s%s", name, low, high, space, attribute->unit);
     else

@@ -124,15 +124,16 @@ static struct source_attribute *cut_attributes(const struct source *whole, const
     for (size_t i = 0; cut && i < whole->n_attributes; i++) {
         cut[i] = whole->attributes[i];
         const int64_t columns = cut[i].columns > 0 ? cut[i].columns : 1, n = cut[i].n;
+        const bool of_volumes = n > 1 && n == whole->n_volumes; /* however many slices there are */
         if (n > 1 && part->volume >= 0 && n == whole->n_volumes * n_slices)
             cut[i].numbers += (volume * n_slices + part->first) * columns;
-        else if (n > 1 && n == n_slices)
+        else if (n > 1 && n == n_slices && !of_volumes)
             cut[i].numbers += part->first * columns;
-        else if (n > 1 && part->volume >= 0 && n == whole->n_volumes)
+        else if (of_volumes && part->volume >= 0)
             cut[i].numbers += volume * columns;
         else
             continue;
-        cut[i].n = n == whole->n_volumes && n != n_slices && part->volume >= 0 ? 1 : part->n;
+        cut[i].n = of_volumes ? 1 : part->n;
     }
     return cut;
 }

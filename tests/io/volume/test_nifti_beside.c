@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "core/path.h"
+#include "io/source/metadata.h"
+#include "io/source/source_slices.h"
 #include "io/volume/nifti.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/volume_fixture.h"
+#include "tests/support/chain_text.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
 
@@ -121,6 +124,49 @@ Test(nifti_beside, b_values_and_gradients_beside_it_are_read)
     }
     put_beside("dwi.bval", NULL);
     put_beside("dwi.bvec", NULL);
+}
+
+/* Three volumes of three slices: directions belong to volumes, whatever slices are read. */
+Test(nifti_beside, directions_follow_the_volumes_that_are_read)
+{
+    static const struct {
+        const char *part;
+        int64_t n;
+        double first[3]; /* LPS */
+    } cases[] = {{"take: 1", 1, {0.6, -0.8, 0}},
+                 {"take: 2, slices: 1", 1, {0, -1, 0}},
+                 {"slices: [1, 3]", 3, {0, 0, 0}}};
+    unsigned char bytes[NIFTI_1_BYTES + 4 + 5 * 4 * 9 * 2 + NIFTI_2_BYTES] = {0};
+    struct nifti_header header = header_of(2, 3);
+    header.dim[3] = 3;
+    ts_nifti_encode(&header, bytes);
+    char path[320];
+    snprintf(path, sizeof path, "%s/dwi.nii", folder);
+    ts_volume_write(path, bytes, NIFTI_1_BYTES + 4 + 5 * 4 * 9 * 2, false);
+    put_beside("dwi.bval", "0 1000 700\n");
+    put_beside("dwi.bvec", "0 0.6 0\n0 0.8 1\n0 0 0\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        struct ts_chain *chain;
+        struct ts_diag *diag;
+        struct source *source = NULL;
+        snprintf(text, sizeof text, "tomostage: 2\ninput: {nifti: \"%s\", %s}\nstages: [invert]\n",
+                 path, cases[i].part);
+        cr_assert_eq(ts_test_parse(text, &chain, &diag), TS_OK);
+        cr_assert_eq(
+            ts_source_open(chain->sources[0].format, &chain->sources[0].set, &source, diag), TS_OK);
+        cr_assert_eq(source->n_attributes, 1);
+        const struct source_attribute *found = &source->attributes[0];
+        cr_expect_eq(found->n, cases[i].n, "case %zu: %lld", i, (long long)found->n);
+        ts_metadata_format(found, text, sizeof text);
+        cr_expect_str_eq(text, cases[i].n == 1 ? "diffusion gradient direction: 1 vector"
+                                               : "diffusion gradient direction: 3 vectors");
+        for (int k = 0; k < 3; k++)
+            cr_expect(fabs(found->numbers[k] - cases[i].first[k]) < 1e-9, "case %zu", i);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_chain_destroy(chain);
+    }
 }
 
 /* The times that BIDS states beside the image are read; what contradicts them is warned of. */
