@@ -7,7 +7,7 @@
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundle_files} LIBRARIES ${bundle_library} RESOLVED_DEPENDENCIES_VAR libraries
   UNRESOLVED_DEPENDENCIES_VAR missing
-  PRE_EXCLUDE_REGEXES "^(libtomostage|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libcuda|libcudart|libnvidia.*)\\.so")
+  PRE_EXCLUDE_REGEXES "^(libtomostage-programs|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libcuda|libcudart|libnvidia.*)\\.so")
 if(missing)
   message(FATAL_ERROR "the bundle lacks ${missing}")
 endif()

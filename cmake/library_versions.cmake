@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The versions of what libtomostage.so shows: TOMOSTAGE_0 for what the headers of include/ declare, TOMOSTAGE_PRIVATE for the
-# rest, which only the programs of the same build may use. Nothing of the CUDA runtime, which others may have another of.
+# The versions of what libtomostage.so shows: TOMOSTAGE_0 for what the headers of include/ declare, and TOMOSTAGE_PRIVATE for
+# the function that its program of the sandbox calls.
 set(map ${CMAKE_CURRENT_BINARY_DIR}/libtomostage.map)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${public_headers})
 set(header "")
@@ -19,6 +19,6 @@ endif()
 list(TRANSFORM found REPLACE ".*(ts_[a-z0-9_]+)\\($" "\\1")
 list(JOIN found ";\n    " public)
 file(CONFIGURE OUTPUT ${map} CONTENT
-  "TOMOSTAGE_0 {\n  global:\n    ${public};\n};\nTOMOSTAGE_PRIVATE {\n  global:\n    *;\n};\n")
-target_link_options(tomostage_shared PRIVATE -Wl,--exclude-libs,ALL -Wl,--version-script=${map})
+  "TOMOSTAGE_0 {\n  global:\n    ${public};\n  local:\n    *;\n};\nTOMOSTAGE_PRIVATE {\n  global:\n    ts_sandbox_serve;\n};\n")
+target_link_options(tomostage_shared PRIVATE -Wl,--version-script=${map})
 set_target_properties(tomostage_shared PROPERTIES LINK_DEPENDS ${map})

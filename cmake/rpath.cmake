@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # This sets where programs and library look for the libraries that they load. CMake would change the path on installing, and
 # for that it ends the path of the build folder in ':', an empty element, which stands for the current folder: anyone's
-# libraries. So both paths are set here. In the build folder it is the folder of libtomostage, then those that other
+# libraries. So both paths are set here. In the build folder it is the folder of libtomostage-programs, then those that other
 # libraries were found in; installed, it is the libraries' folder beside that of the programs alone.
 function(installed_rpath folder out)
   cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${folder} OUTPUT_VARIABLE to_prefix)
@@ -40,4 +40,8 @@ endfunction()
 function(rpath_of_installed_library library folder)
   install(CODE "file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${library}>\")" ${ARGN})
 endfunction()
-set_target_properties(tomostage_shared PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+set(shared_libraries tomostage_shared)
+if(TOMOSTAGE_SHARED)
+  list(APPEND shared_libraries tomostage_programs)
+endif()
+set_target_properties(${shared_libraries} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)

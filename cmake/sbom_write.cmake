@@ -96,7 +96,7 @@ list(FILTER programs EXCLUDE REGEX "\\.so[.0-9]*$")
 set(own ${sbom_files})
 list(FILTER own INCLUDE REGEX "\\.so[.0-9]*$")
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${own} RESOLVED_DEPENDENCIES_VAR libraries
-  UNRESOLVED_DEPENDENCIES_VAR missing PRE_EXCLUDE_REGEXES "^(libtomostage|libcuda)\\.so")
+  UNRESOLVED_DEPENDENCIES_VAR missing PRE_EXCLUDE_REGEXES "^(libtomostage|libtomostage-programs|libcuda)\\.so")
 if(missing)
   message(FATAL_ERROR "these libraries were not found, so that the list of parts would lack them: ${missing}")
 endif()

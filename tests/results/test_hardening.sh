@@ -14,7 +14,7 @@ sanitizers=$(cached TOMOSTAGE_SANITIZE)
 fortified=
 if [ "$(cached CMAKE_BUILD_TYPE)" = Release ] && [ -z "$sanitizers" ]; then fortified=yes; fi
 
-for file in "$build"/tomostage* "$build"/libtomostage.so.*.* "$build"/tests/tomostage-*; do
+for file in "$build"/tomostage* "$build"/lib*.so.*.* "$build"/public/lib/*.so.*.* "$build"/tests/tomostage-*; do
     [ -x "$file" ] && [ -f "$file" ] && readelf -hW "$file" >"$folder/head" 2>/dev/null || continue
     n=$((n + 1))
     name=${file#"$build"/}

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-OWN = re.compile(r"^(libtomostage|libcuda)\.so")
+OWN = re.compile(r"^(libtomostage|libtomostage-programs|libcuda)\.so")
 
 
 def elf_files(folder):

@@ -217,7 +217,7 @@ else
     echo "SKIPPED control groups: those of version 1 cannot be made here"
 fi
 
-case $(ldd "$program" "$(dirname "$program")/libtomostage.so.0" 2>/dev/null) in
+case $(ldd "$program" "$(dirname "$program")"/libtomostage-programs.so.* 2>/dev/null) in
 *libmpich.so*) export SLURM_MPI_TYPE=pmi2 ;;
 *libmpi.so*) export SLURM_MPI_TYPE=pmix OMPI_MCA_btl_tcp_if_include=lo ;; # Open MPI leaves it out by default
 *)

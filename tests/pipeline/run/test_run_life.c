@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of plans and runs in a process that makes many of them: nothing is left behind, and
+ * another thread ends a run wherever it is.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/tomostage_array.h"
+#include "include/tomostage_context.h"
+#include "tests/support/folders.h"
+#include "tests/support/support.h"
+
+static struct ts_diag *diag;
+static char folder[256];
+
+static void begin(void)
+{
+    diag = ts_diag_create();
+    ts_test_folder(folder, sizeof folder);
+}
+
+static void end(void)
+{
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}
+
+TestSuite(run_life, .init = begin, .fini = end);
+
+struct life {
+    struct ts_chain *chain;
+    struct ts_plan *plan;
+    struct ts_run *run;
+};
+
+/* Plans a chain whose input `volume`, if it has one, is this array. */
+static struct life begin_life(struct ts_context *context, const char *text,
+                              const struct ts_array *in)
+{
+    struct life life = {0};
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    options.device = "cpu";
+    options.threads = 2;
+    options.force = true;
+    ts_diag_clear(diag);
+    enum ts_status status =
+        ts_context_parse(context, text, strlen(text), "test", folder, &life.chain, diag);
+    if (status == TS_OK && in)
+        status = ts_chain_set_array(life.chain, "volume", in, NULL, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(life.chain, &options, &life.plan, diag);
+    if (status == TS_OK)
+        status = ts_run_create(life.plan, &life.run, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    return life;
+}
+
+static void end_life(struct life *life)
+{
+    ts_run_destroy(life->run);
+    ts_plan_destroy(life->plan);
+    ts_chain_destroy(life->chain);
+}
+
+static void execute(const struct life *life)
+{
+    const enum ts_status status = ts_run_execute(life->run, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+}
+
+static struct ts_array array_of(float *values, int64_t nz, int64_t ny, int64_t nx)
+{
+    return (struct ts_array){.size = sizeof(struct ts_array),
+                             .data = values,
+                             .dtype = TS_F32,
+                             .rank = 3,
+                             .n = {nz, ny, nx},
+                             .cuda_device = -1};
+}
+
+/* ---- nothing is left ------------------------------------------------------------------------- */
+
+#ifndef TS_SANITIZED /* which count memory in their own way */
+static int count_entries(const char *path)
+{
+    DIR *entries = opendir(path);
+    int n = 0;
+    cr_assert_not_null(entries);
+    while (readdir(entries))
+        n++;
+    closedir(entries);
+    return n;
+}
+
+/* One turn in 50 has a context of its own, writes a file and reads it in a sandboxed process. */
+static void live(struct ts_context *context, int turn)
+{
+    static float values[4 * 8 * 8], smooth[4 * 8 * 8];
+    const struct ts_array in = array_of(values, 4, 8, 8), out = array_of(smooth, 4, 8, 8);
+    struct life life =
+        begin_life(context, "memory volume | box radius=1 dimensions=2d | statistics", &in);
+    cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+    execute(&life);
+    end_life(&life);
+    if (turn % 50 != 0)
+        return;
+    struct ts_context *own = NULL;
+    cr_assert_eq(ts_context_create(NULL, &own, diag), TS_OK);
+    life = begin_life(own, "memory volume | box radius=1 | hdf5 kept.h5", &in);
+    execute(&life);
+    end_life(&life);
+    life = begin_life(own, "result kept.h5 | invert | hdf5 again.h5", NULL);
+    execute(&life);
+    end_life(&life);
+    ts_context_destroy(own);
+}
+
+Test(run_life, nothing_is_left_behind)
+{
+    const int turns = getenv("TOMOSTAGE_TESTS_ALL") ? 10000 : 300;
+    struct ts_context *context = NULL;
+    size_t bytes = 0;
+    int files = 0, threads = 0;
+    cr_assert_eq(ts_context_create(NULL, &context, diag), TS_OK);
+    for (int turn = 0; turn < turns; turn++) {
+        live(context, turn);
+        if (turn == turns / 2) { /* libraries fill what they keep first */
+            bytes = mallinfo2().uordblks;
+            files = count_entries("/proc/self/fd");
+            threads = count_entries("/proc/self/task");
+        }
+    }
+    cr_assert_lt(mallinfo2().uordblks, bytes + (64 << 10));
+    cr_assert_eq(count_entries("/proc/self/fd"), files);
+    cr_assert_eq(count_entries("/proc/self/task"), threads);
+    ts_context_destroy(context);
+    fprintf(stderr, "%d plans and runs\n", turns);
+}
+#endif
+
+/* ---- it ends when it is asked to ------------------------------------------------------------- */
+
+struct stopper {
+    struct ts_run *run;
+    int after_us;
+};
+
+static void *stop(void *data)
+{
+    const struct stopper *stopper = data;
+    usleep((useconds_t)stopper->after_us);
+    ts_run_stop(stopper->run);
+    return NULL;
+}
+
+/* The stop comes at many moments, also before the run begins and after it has ended. A run that is
+ * stopped can be executed again. */
+Test(run_life, another_thread_stops_it)
+{
+    enum { NZ = 48, N = 96, TRIALS = 24 };
+    float *values = calloc(2 * NZ * N * N, sizeof *values), *median = values + NZ * N * N;
+    const struct ts_array in = array_of(values, NZ, N, N), out = array_of(median, NZ, N, N);
+    int stopped = 0;
+    for (int i = 0; i < NZ * N * N; i++)
+        values[i] = 1.0f;
+    struct life life = begin_life(NULL, "memory volume | median radius=3", &in);
+    cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        struct stopper stopper = {life.run, trial * 400};
+        pthread_t thread;
+        cr_assert_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
+        ts_diag_clear(diag);
+        const enum ts_status status = ts_run_execute(life.run, diag);
+        cr_assert(status == TS_OK || status == TS_STOPPED, "%d", (int)status);
+        pthread_join(thread, NULL);
+        stopped += status == TS_STOPPED;
+    }
+    ts_diag_clear(diag);
+    if (ts_run_execute(life.run, diag) == TS_STOPPED) /* the last stop came after its run */
+        execute(&life);
+    for (int i = 0; i < NZ * N * N; i++)
+        cr_assert_eq(median[i], 1.0f);
+    cr_assert_gt(stopped, 0);
+    end_life(&life);
+    free(values);
+}
