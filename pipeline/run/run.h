@@ -54,13 +54,20 @@ enum rows_kind {
     ROWS_BRIGHT,
     ROWS_AIR,
     ROWS_STEP,
+    ROWS_DIM,
+    ROWS_DRIFT,
+    ROWS_DARK,
     ROWS_REPEATED,
     ROWS_BLANK,
     ROWS_KINDS
 };
+enum { ROWS_RUNS = 16 };
 struct rows_found {
     int64_t amount;      /* in thousandths, or a number of views; 0: nothing is wrong */
     int64_t first, last; /* views, or what else the kind has */
+    int64_t share;       /* of light, in thousandths */
+    /* of numbers of views: ranges [first, end); only the first ROWS_RUNS are kept */
+    int64_t n_runs, runs[ROWS_RUNS][2];
 };
 
 /* What a node gives, on whichever device it is computed. */

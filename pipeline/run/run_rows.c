@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/search.h"
 #include "io/source/drop_views.h"
 #include "stages/geometry/view_angles.h"
+#include "stages/geometry/view_beam.h"
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_doubts.h"
 
@@ -26,6 +28,8 @@ static const double bright = ROWS_BRIGHT_FROM, few_bright = 0.05;
 /* The mean transmission of air may be up to this, or down to 1 / 1.13, which a beam that drifts by
    20 % does not exceed. */
 static const double air_most = 1.13;
+/* A beam that drifts evenly may do so by this factor. */
+static const double drift_most = 1.26;
 /* Both ends are air if they, and the strips beside them, differ by less than these shares: of their
    values, and of what they lack to the largest. An object that goes on beyond the detector has a
    slope and changes with the angle. */
@@ -255,41 +259,6 @@ static double light_of_air(const struct view_blocks *blocks)
     return fabs(end) > log(air_most) ? exp(-end) : 0;
 }
 
-/* Finds the view at which the air at both ends changes most: between the mean of a 16th of the
-   views before it and that of as many from it on. The change must exceed noise; a beam that drifts
-   changes little in so few views. `air` is room for n_views numbers. */
-static struct rows_found find_step(const struct view_blocks *blocks, double *air)
-{
-    enum { PARTS = 16, LEAST = 4, DEVIATIONS = 6 };
-    const int64_t n_views = blocks->n_views, n = blocks->n, strip = blocks->strip,
-                  width = n_views / PARTS > LEAST ? n_views / PARTS : LEAST;
-    struct rows_found found = {0};
-    double most = log(air_most), squares = 0;
-    if (n_views < 2 * width || !have_air(blocks, 0))
-        return found;
-    for (int64_t v = 0; v < n_views; v++) {
-        const float *row = blocks->p + v * n;
-        air[v] = 0;
-        for (int64_t d = 0; d < strip; d++)
-            air[v] += 0.5 * ((double)row[d] + (double)row[n - 1 - d]) / (double)strip;
-        squares += v > 0 ? 0.5 * (air[v] - air[v - 1]) * (air[v] - air[v - 1]) : 0;
-    }
-    const double noise = DEVIATIONS * sqrt(2 * squares / (double)(n_views - 1) / (double)width);
-    for (int64_t v = width; v + width <= n_views; v++) {
-        double before = 0, after = 0;
-        for (int64_t k = 0; k < width; k++) {
-            before += air[v - 1 - k] / (double)width;
-            after += air[v + k] / (double)width;
-        }
-        const double change = fabs(log(fmax(after, DBL_MIN) / fmax(before, DBL_MIN)));
-        if (change <= most || fabs(after - before) <= noise)
-            continue;
-        most = change;
-        found = (struct rows_found){llround(fmin(WHOLE, after / before) * WHOLE), v, v};
-    }
-    return found;
-}
-
 /* Returns the share of the blocks whose transmission is too bright. */
 static double share_of_bright(const struct view_blocks *blocks)
 {
@@ -312,10 +281,26 @@ static const double object = 0.2;
 
 static void note(struct rows_found *found, int64_t view)
 {
+    const bool goes_on = found->amount > 0 && found->last == view - 1;
     if (found->amount == 0)
         found->first = view;
     found->last = view;
     found->amount++;
+    found->n_runs += !goes_on;
+    if (found->n_runs > ROWS_RUNS)
+        return;
+    if (!goes_on)
+        found->runs[found->n_runs - 1][0] = view;
+    found->runs[found->n_runs - 1][1] = view + 1;
+}
+
+static struct rows_found note_marked(const bool *marked, int64_t n_views, double share)
+{
+    struct rows_found found = {.share = llround(fmin(WHOLE, share) * WHOLE)};
+    for (int64_t v = 0; v < n_views; v++)
+        if (marked[v])
+            note(&found, v);
+    return found;
 }
 
 /* ---- frames that were given again ------------------------------------------------------------ */
@@ -428,6 +413,11 @@ static bool is_first(const struct ts_plan *plan, int32_t node)
     return source < plan->n_sources;
 }
 
+enum {
+    OF_LIGHT = 1 << ROWS_BLANK | 1 << ROWS_AIR | 1 << ROWS_STEP | 1 << ROWS_DIM | 1 << ROWS_DRIFT |
+               1 << ROWS_DARK
+};
+
 /* Returns the bits of the kinds of faults that the input of a node may have. */
 static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
 {
@@ -438,18 +428,18 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
                first = scan && is_first(plan, i);
     unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
-        kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP;
+        kinds |= OF_LIGHT | 1U << ROWS_BRIGHT;
     if (scan && context->in.quantity == TS_LINE_INTEGRAL &&
         context->in.beam.kind == TS_BEAM_PARALLEL && !ts_image_is_sinogram(&node->out) &&
         context->in.axes[1].unit && !strcmp(context->in.axes[1].unit, "degree") &&
         !context->in.axes[2].positions)
         kinds |= 1U << ROWS_DOUBTED;
     if (scan && context->stage->traits & TRAIT_ENDS_ARE_AIR)
-        kinds |= 1U << ROWS_OBJECT_AS_AIR;
+        kinds |= 1U << ROWS_OBJECT_AS_AIR | 1U << ROWS_DARK;
     if (first)
         kinds |= 1U << ROWS_REPEATED;
     if (first && context->in.quantity == TS_LINE_INTEGRAL)
-        kinds |= 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP | 1U << ROWS_INVERTED;
+        kinds |= OF_LIGHT | 1U << ROWS_INVERTED;
     return kinds;
 }
 
@@ -462,18 +452,47 @@ static int64_t air_width(const struct param_set *set)
                : 0;
 }
 
-/* What is examined: a slice, its transmission, and room for the search of views. */
+/* What is examined: a slice without dark views, its transmission, and room for the search of
+ * views. */
 struct look {
-    const struct ts_axis *views, *detectors;
+    struct ts_axis views;
+    const struct ts_axis *detectors;
     float *values, *light;
-    void *room;
+    double *room, *degrees;
+    bool *marked;
+    int64_t *kept; /* the number of each view */
     int64_t n;
     const struct plan_node *node;
 };
 
+/* Finds a beam that changes. What lasts a few views is no step, and neither of these a drift. */
+static struct rows_found find_change(enum rows_kind kind, const struct look *look,
+                                     const struct view_blocks *light)
+{
+    enum { DEVIATIONS = 4 };
+    struct rows_found found = {0};
+    double share = 1;
+    int64_t view;
+    if (light->n < 4 * light->strip || !have_air(light, DEVIATIONS * noise_of_ends(light)))
+        return found;
+    const int64_t n_dim = ts_view_beam_dim(light, air_most, look->room, look->marked, &share);
+    if (kind == ROWS_DIM)
+        return n_dim > 0 ? note_marked(look->marked, light->n_views, share) : found;
+    view = have_air(light, 0) ? ts_view_beam_step(light, air_most, look->room, look->marked, &share)
+                              : -1;
+    if (kind == ROWS_STEP && view >= 0)
+        return (struct rows_found){llround(fmin(WHOLE, share) * WHOLE), view, view};
+    if (kind == ROWS_STEP || view >= 0)
+        return found;
+    share = ts_view_beam_drift(look->light, light->n_views, light->n);
+    if (fabs(log(share)) > log(drift_most))
+        found.amount = llround(fmin(WHOLE, share) * WHOLE);
+    return found;
+}
+
 static struct rows_found find(enum rows_kind kind, const struct look *look)
 {
-    const int64_t n_views = look->views->n, n = look->n;
+    const int64_t n_views = look->views.n, n = look->n;
     const struct view_blocks blocks = ts_view_blocks(look->values, n_views, n, LEAST_VALUES),
                              light = ts_view_blocks(look->light, n_views, n, LEAST_VALUES);
     struct rows_found found = {0};
@@ -496,9 +515,11 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
         found.amount = llround(fmin(WHOLE, light_of_air(&light)) * WHOLE);
         return found;
     case ROWS_STEP:
-        return find_step(&light, look->room);
+    case ROWS_DIM:
+    case ROWS_DRIFT:
+        return find_change(kind, look, &light);
     case ROWS_REPEATED:
-        return find_repeated(look->views, look->values, n, look->room);
+        return find_repeated(&look->views, look->values, n, (int32_t *)look->room);
     default:
         return find_blank(look->light, n_views, n, look->room);
     }
@@ -515,7 +536,7 @@ static enum ts_status find_doubts(const struct look *look, struct rows_found *fo
                                   struct ts_diag *diag)
 {
     struct view_doubts doubts;
-    if (!ts_view_doubts(look->values, look->views, look->n, axis_of(look->detectors), &doubts))
+    if (!ts_view_doubts(look->values, &look->views, look->n, axis_of(look->detectors), &doubts))
         return ts_diag_no_memory(diag, (size_t)look->n);
     *found = (struct rows_found){doubts.kind, llround(WHOLE * doubts.first),
                                  llround(WHOLE * doubts.second)};
@@ -531,6 +552,82 @@ static void load(const struct look *look, const void *stored, enum ts_dtype dtyp
         look->light[i] = quantity == TS_LINE_INTEGRAL ? expf(-look->values[i]) : look->values[i];
 }
 
+/* Leaves out views that no light reaches, and returns them. */
+static struct rows_found leave_out_dark(struct look *look)
+{
+    const int64_t n_views = look->views.n, n = look->n,
+                  dark = ts_view_beam_dark(look->light, n_views, n, look->room, look->marked);
+    if (dark == 0)
+        return (struct rows_found){0};
+    int64_t n_lit = 0;
+    for (int64_t v = 0; v < n_views; v++) {
+        if (look->marked[v])
+            continue;
+        memmove(look->values + n_lit * n, look->values + v * n, (size_t)n * sizeof(float));
+        memmove(look->light + n_lit * n, look->light + v * n, (size_t)n * sizeof(float));
+        look->degrees[n_lit] = ts_view_degree(&look->views, v);
+        look->kept[n_lit++] = v;
+    }
+    look->views.n = n_lit;
+    look->views.positions = look->degrees;
+    return note_marked(look->marked, n_views, 0);
+}
+
+/* Gives the views of a finding the numbers that they have with those that were left out. */
+static void number_views(const struct look *look, enum rows_kind kind, struct rows_found *found)
+{
+    if (kind == ROWS_DOUBTED && found->amount == VIEWS_MOVED)
+        found->first = WHOLE * look->kept[found->first / WHOLE];
+    if (found->amount == 0 ||
+        (kind != ROWS_STEP && kind != ROWS_DIM && kind != ROWS_REPEATED && kind != ROWS_BLANK))
+        return;
+    found->first = look->kept[found->first];
+    found->last = look->kept[found->last];
+    for (int64_t i = 0; i < found->n_runs && i < ROWS_RUNS; i++) {
+        found->runs[i][0] = look->kept[found->runs[i][0]];
+        found->runs[i][1] = look->kept[found->runs[i][1] - 1] + 1;
+    }
+}
+
+/* Examines what was loaded, for these kinds. */
+static enum ts_status look_for(struct run *run, int32_t node, unsigned kinds, struct look *look)
+{
+    const struct rows_found dark = kinds & (OF_LIGHT | 1U << ROWS_DARK | 1U << ROWS_DOUBTED)
+                                       ? leave_out_dark(look)
+                                       : (struct rows_found){0};
+    enum ts_status status = TS_OK;
+    for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
+        struct rows_found found = {0}, *most = &run->results[node].rows[kind];
+        if (!(kinds >> kind & 1))
+            continue;
+        if (kind == ROWS_DARK)
+            found = dark;
+        else if (kind == ROWS_DOUBTED)
+            status = find_doubts(look, &found, run->diag);
+        else
+            found = find((enum rows_kind)kind, look);
+        number_views(look, (enum rows_kind)kind, &found);
+        if (found.amount > most->amount)
+            *most = found;
+    }
+    return status;
+}
+
+/* Places what a look needs behind `base`. Returns how many bytes that are. */
+static size_t lay_out(struct look *look, size_t count, void *base)
+{
+    struct memory_layout layout = {.base = base};
+    const size_t n_views = (size_t)look->views.n, of_columns = (size_t)look->n * sizeof(int32_t),
+                 of_views = VIEW_BEAM_ROOM * n_views * sizeof(double);
+    look->values = ts_layout_add(&layout, count * sizeof *look->values);
+    look->light = ts_layout_add(&layout, count * sizeof *look->light);
+    look->room = ts_layout_add(&layout, of_views > of_columns ? of_views : of_columns);
+    look->degrees = ts_layout_add(&layout, n_views * sizeof *look->degrees);
+    look->kept = ts_layout_add(&layout, n_views * sizeof *look->kept);
+    look->marked = ts_layout_add(&layout, n_views * sizeof *look->marked);
+    return layout.bytes;
+}
+
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input)
 {
     const struct ts_image *in = &run->plan->nodes[node].context.in;
@@ -538,32 +635,25 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
     const int64_t z = (in->axes[0].n - 1) / 2 - input->z_first;
     if (kinds == 0 || z < 0 || z >= input->axes[0].n)
         return TS_OK;
-    const size_t count = ts_slice_count(input), bytes = count * ts_dtype_bytes(input->dtype);
-    const int64_t n_views = input->axes[1].n, n = input->axes[2].n;
-    const size_t room_bytes = 2 * (size_t)n_views * sizeof(double) + (size_t)n * sizeof(int32_t);
-    void *stored = malloc(bytes);
-    float *values = malloc(2 * count * sizeof *values);
-    const struct look look = {&input->axes[1],        &input->axes[2],    values,
-                              values + count,         malloc(room_bytes), n,
-                              &run->plan->nodes[node]};
-    enum ts_status status =
-        stored && values && look.room
-            ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
-            : ts_diag_no_memory(run->diag, bytes + 2 * count * sizeof *values + room_bytes);
-    if (status == TS_OK)
+    struct look look = {.views = input->axes[1],
+                        .detectors = &input->axes[2],
+                        .n = input->axes[2].n,
+                        .node = &run->plan->nodes[node]};
+    const size_t count = ts_slice_count(input), bytes = count * ts_dtype_bytes(input->dtype),
+                 look_bytes = lay_out(&look, count, NULL);
+    void *stored = malloc(bytes), *base = ts_memory_aligned(look_bytes);
+    enum ts_status status = stored && base
+                                ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
+                                : ts_diag_no_memory(run->diag, bytes + look_bytes);
+    if (status == TS_OK) {
+        lay_out(&look, count, base);
         load(&look, stored, input->dtype, count, in->quantity);
-    for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
-        struct rows_found found = {0}, *most = &run->results[node].rows[kind];
-        if (kinds >> kind & 1 && kind == ROWS_DOUBTED)
-            status = find_doubts(&look, &found, run->diag);
-        else if (kinds >> kind & 1)
-            found = find((enum rows_kind)kind, &look);
-        if (found.amount > most->amount)
-            *most = found;
+        for (int64_t v = 0; v < look.views.n; v++)
+            look.kept[v] = v;
+        status = look_for(run, node, kinds, &look);
     }
     free(stored);
-    free(values);
-    free(look.room);
+    free(base);
     return status;
 }
 
@@ -572,15 +662,16 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
 /* Makes `found` that of the rank that has found the most. */
 static enum ts_status join(struct rows_found *found)
 {
+    const int number = ts_ranks().number;
     int64_t most[2] = {-found->amount, 0};
     enum ts_status status = ts_ranks_least(TS_OK, most);
     if (status != TS_OK || most[0] == 0)
         return status;
-    int64_t views[2] = {INT64_MAX, INT64_MAX};
-    if (found->amount == -most[0])
-        views[0] = found->first, views[1] = -found->last;
-    status = ts_ranks_least(TS_OK, views);
-    *found = (struct rows_found){-most[0], views[0], -views[1]};
+    int64_t from[2] = {found->amount == -most[0] ? number : INT64_MAX, 0};
+    status = ts_ranks_least(TS_OK, from);
+    if (from[0] != number)
+        *found = (struct rows_found){0};
+    ts_ranks_unite(found, sizeof *found);
     return status;
 }
 
@@ -605,14 +696,35 @@ static const struct plan_node *find_droppable(const struct ts_plan *plan, int32_
                                                                                : NULL;
 }
 
+/* Writes what drop_views is to be: [3, 4], or [[3, 4], [7, 9]]. Returns false if there are too many
+ * ranges. */
+static bool spell_ranges(const struct rows_found *found, char *text, size_t size)
+{
+    size_t used = 0;
+    if (found->n_runs > ROWS_RUNS)
+        return false;
+    for (int64_t i = 0; i < found->n_runs && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s[%lld, %lld]%s",
+                                 i > 0               ? ", "
+                                 : found->n_runs > 1 ? "["
+                                                     : "",
+                                 (long long)found->runs[i][0], (long long)found->runs[i][1],
+                                 found->n_runs > 1 && i + 1 == found->n_runs ? "]" : "");
+    return used < size;
+}
+
 static void hint_at_views(struct run *run, int32_t node, const struct rows_found *found)
 {
     const struct plan_node *source = find_droppable(run->plan, node);
-    const long long first = found->first, end = found->last + 1;
-    if (source)
-        ts_diag_hint(run->diag, "drop_views: [%lld, %lld] of `%s` leaves out %s", first, end,
-                     source->label,
-                     end - first == found->amount ? "these" : "these and those between them");
+    char ranges[ROWS_RUNS * 48];
+    if (!source)
+        return;
+    if (spell_ranges(found, ranges, sizeof ranges))
+        ts_diag_hint(run->diag, "drop_views: %s of `%s` leaves out these", ranges, source->label);
+    else
+        ts_diag_hint(run->diag,
+                     "drop_views: [%lld, %lld] of `%s` leaves out these and those between them",
+                     (long long)found->first, (long long)found->last + 1, source->label);
 }
 
 /* Warns of what was found in the input of a node. */
@@ -624,7 +736,7 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
     struct diag_site site = {.span = node->set.span, .stage = node->label};
     enum ts_status status = TS_OK;
     const bool has_air = is_behind(run->plan, i, TRAIT_ENDS_ARE_AIR);
-    bool is_bright = false;
+    bool is_bright = false, is_told = false; /* that air is not 1 */
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = run->results[i].rows[kind];
         if (!(kinds >> kind & 1))
@@ -632,11 +744,14 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         status = run->fleet ? join(&found) : TS_OK;
         if (status != TS_OK || found.amount == 0)
             continue;
-        if (!is_bright || (kind != ROWS_AIR && kind != ROWS_STEP))
-            ts_run_rows_warn(run->diag, &site, (enum rows_kind)kind, &found, in, has_air);
-        if (kind == ROWS_REPEATED || kind == ROWS_BLANK)
+        if ((is_bright && (kind == ROWS_AIR || kind == ROWS_STEP)) ||
+            (is_told && kind == ROWS_DRIFT))
+            continue;
+        ts_run_rows_warn(run->diag, &site, (enum rows_kind)kind, &found, in, has_air);
+        if (found.n_runs > 0 && (kind != ROWS_DIM || found.n_runs <= ROWS_RUNS))
             hint_at_views(run, i, &found);
         is_bright |= kind == ROWS_BRIGHT;
+        is_told |= kind == ROWS_BRIGHT || kind == ROWS_AIR;
     }
     return status;
 }

@@ -67,6 +67,16 @@ static void warn_of_inverted(struct ts_diag *diag, struct diag_site *site,
 }
 
 /* For transmissions, `air` corrects the fault; line integrals have to be computed again. */
+static void hint_at_air(struct ts_diag *diag, enum ts_quantity quantity, bool has_air)
+{
+    if (has_air)
+        ts_diag_hint(diag, "`air` before it divides by what its `detectors` see: take as many as "
+                           "see no object, or leave it out");
+    else if (quantity == TS_TRANSMISSION)
+        ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, "
+                           "with as many `detectors` as see no object");
+}
+
 static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
                           const struct rows_found *found, enum ts_quantity quantity, bool has_air)
 {
@@ -84,6 +94,14 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
             "the transmission of the air at both ends of the rows becomes %.2f times that of the "
             "views before from view %lld of the middle slice on: the beam or the exposure changed",
             amount, (long long)found->first);
+    } else if (kind == ROWS_DRIFT) {
+        site->code = "air-level";
+        ts_diag_warning(
+            diag, site,
+            "the transmission of the air at both ends of the rows changes evenly in the "
+            "middle slice, from the first view to %.2f times that in the last: the "
+            "beam decayed or drifted",
+            amount);
     } else {
         site->code = "air-level";
         ts_diag_warning(diag, site,
@@ -92,19 +110,21 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
                         "views, or the beam changed",
                         amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
     }
-    if (has_air)
-        ts_diag_hint(diag, "`air` before it divides by what its `detectors` see: take as many as "
-                           "see no object, or leave it out");
-    else if (quantity == TS_TRANSMISSION)
-        ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, "
-                           "with as many `detectors` as see no object");
+    hint_at_air(diag, quantity, has_air);
 }
 
 static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
-                          const struct rows_found *found, const struct ts_image *image)
+                          const struct rows_found *found, const struct ts_image *image,
+                          bool has_air)
 {
     const long long amount = found->amount, of = image->axes[1].n, first = found->first,
                     last = found->last;
+    const bool one = amount == 1;
+    char which[80];
+    if (one)
+        snprintf(which, sizeof which, "view %lld of %lld views, counted from 0,", first, of);
+    else
+        snprintf(which, sizeof which, "%lld of %lld views", amount, of);
     if (kind == ROWS_REPEATED) {
         site->code = "frames-repeated";
         ts_diag_warning(
@@ -114,19 +134,31 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
             amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first, last);
         return;
     }
-    site->code = "view-blank";
-    if (amount == 1)
-        ts_diag_warning(
-            diag, site,
-            "view %lld of %lld views, counted from 0, shows nothing of the object in the middle "
-            "slice, and those beside it do: it may be a flat, or the object leaves the detector",
-            first, of);
-    else
+    char where[80] = "";
+    if (!one)
+        snprintf(where, sizeof where, ", from view %lld to view %lld", first, last);
+    if (kind == ROWS_DARK) {
+        site->code = "view-dark";
         ts_diag_warning(diag, site,
-                        "%lld of %lld views show nothing of the object in the middle slice, and "
-                        "those beside them do, from view %lld to view %lld: they may be flats, or "
-                        "the object leaves the detector",
-                        amount, of, first, last);
+                        "%s %s no light at all in the middle slice, and those beside %s do%s: a "
+                        "shutter was closed, or the object lets nothing pass there",
+                        which, one ? "gets" : "get", one ? "it" : "them", where);
+    } else if (kind == ROWS_DIM) {
+        site->code = "air-level";
+        ts_diag_warning(diag, site,
+                        "%s %s %.2f times the light of those beside %s in the air at both ends of "
+                        "the rows, in the middle slice%s: the beam or the exposure changed",
+                        which, one ? "has" : "have", (double)found->share / ROWS_WHOLE,
+                        one ? "it" : "them", where);
+        hint_at_air(diag, image->quantity, has_air);
+    } else {
+        site->code = "view-blank";
+        ts_diag_warning(diag, site,
+                        "%s %s nothing of the object in the middle slice, and those beside %s "
+                        "do%s: %s may be %s, or the object leaves the detector",
+                        which, one ? "shows" : "show", one ? "it" : "them", where,
+                        one ? "it" : "they", one ? "a flat" : "flats");
+    }
 }
 
 static void warn_of_leaps(struct ts_diag *diag, struct diag_site *site, enum view_doubt kind,
@@ -223,7 +255,9 @@ void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_ki
         return;
     case ROWS_REPEATED:
     case ROWS_BLANK:
-        warn_of_views(diag, site, kind, found, in);
+    case ROWS_DIM:
+    case ROWS_DARK:
+        warn_of_views(diag, site, kind, found, in, has_air);
         return;
     default:
         warn_of_light(diag, site, kind, found, in->quantity, has_air);

@@ -206,17 +206,25 @@ def views_that_are_none(folder):
             file.create_virtual_dataset("exchange/data", layout)
         without(name, "drop_views: [40, 48] leaves them out", 40, 48)
 
-    frozen, blank, two = frames.copy(), frames.copy(), frames.copy()
+    frozen, blank, two, dark, dim = (frames.copy() for _ in range(5))
+    dark[[5, 30, 31]] = np.abs(noise[[5, 30, 31]] / 10)
+    dim[12:14] //= 2
     frozen[20:26] = frozen[19]
     blank[33] = 20000 + noise[33]
     two[[7, 9]] = two[[6, 8]]
-    for name, data in (("frozen.h5", frozen), ("blank.h5", blank), ("two.h5", two)):
+    for name, data in (("frozen.h5", frozen), ("blank.h5", blank), ("two.h5", two), ("dark.h5", dark), ("dim.h5", dim)):
         exchange(f"{folder}/{name}", data, half)
     carry(folder, corrected % ("frozen.h5", " drop_views=50"), "drop_views: [[3, 4], [7, 9]] leaves out views 3, 7 and 8",
           corrected % ("frozen.h5", " drop_views=[[3,4],[7,9]]"), (4, 45, 32))
     without("frozen.h5", "drop_views: [20, 26] of `input` leaves out these", 20, 26)
     without("blank.h5", "drop_views: [33, 34] of `input` leaves out these", 33, 34)
-    without("two.h5", "drop_views: [7, 10] of `input` leaves out these and those between them", 7, 10)
+    without("two.h5", "drop_views: [[7, 8], [9, 10]] of `input` leaves out these", 0, 0, "drop_views=[[7,8],[9,10]]", (4, 46, 32))
+    without("dark.h5", "drop_views: [[5, 6], [30, 32]] of `input` leaves out these", 0, 0, "drop_views=[[5,6],[30,32]]", (4, 45, 32))
+    without("dim.h5", "drop_views: [12, 14] of `input` leaves out these", 12, 14)
+    many = frames.copy()
+    many[1:36:2] = many[0:35:2]
+    exchange(f"{folder}/many.h5", many, half)
+    without("many.h5", "drop_views: [1, 36] of `input` leaves out these and those between them", 1, 36)
 
 
 @rows

@@ -428,6 +428,97 @@ Test(rows, whose_air_changes_by_a_step_are_warned_of)
         }
 }
 
+/* What drifts by more than a quarter is told, also if the mean is 1. */
+Test(rows, whose_air_drifts_are_warned_of)
+{
+    static const struct {
+        double first, last, noise;
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {
+        {1.02, 0.795, 0.01, "changes evenly in the middle slice, from the first view to 0.78 "},
+        {1.14, 0.88, 0.002, "to 0.77 times that in the last"},
+        {0.85, 1.13, 0.03, "to 1.3"},
+        {0.88, 1.15, 0.001, "to 1.31 times"},
+        {0.95, 1.1, 0.01, NULL},
+        {1.05, 0.9, 0.1, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int kind = 0; kind < 2; kind++) {
+            struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise},
+                                             kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            char message[512], hint[512];
+            change_beam(&image, rows[i].first, rows[i].last);
+            run_light(image, kind ? NULL : "minus_log", "air-level", message, hint);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
+                      "row %zu, kind %d: %s", i, kind, message);
+            cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL,
+                         *message && kind == 0, "%s", hint);
+        }
+}
+
+/* A beam that falls for a few views, or that a shutter keeps off, and the first view of these. */
+Test(rows, of_other_light_are_named)
+{
+    static const struct {
+        double factor, noise;
+        int64_t runs[3][2]; /* views that have the factor */
+        const char *code, *message;
+    } rows[] = {
+        {0.5, 0.01, {{40, 41}}, "air-level", "view 40 of 120 views, counted from 0, has 0.5"},
+        {0.5, 0.02, {{40, 43}}, "air-level", "3 of 120 views have 0.5"},
+        {0.8, 0.002, {{117, 120}}, "air-level", "have 0.80 times the light of those beside them"},
+        {0.5, 0.01, {{40, 42}, {60, 61}}, "air-level", "from view 40 to view 60: the beam or"},
+        {2, 0.01, {{0, 3}, {99, 101}}, "air-level", "5 of 120 views have 1.99"},
+        {0, 0.01, {{57, 58}}, "view-dark", "view 57 of 120 views, counted from 0, gets no light"},
+        {0, 0.03, {{57, 75}}, "view-dark", "18 of 120 views get no light at all"},
+        {0, 0.01, {{3, 4}, {50, 52}, {119, 120}}, "view-dark", "from view 3 to view 119: a "},
+        {0, 0, {{0, 2}}, "view-dark", "2 of 120 views"}};
+    static const char *const codes[] = {"air-level",   "view-dark",           "rows-cut-off",
+                                        "view-blank",  "transmission-bright", "center-off",
+                                        "sample-moved"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t k = 0; k < 2 * sizeof codes / sizeof *codes; k++) {
+            const bool lines = k % 2;
+            struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise},
+                                             lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            char message[512], hint[512];
+            for (int64_t at = 0; at < NZ * VIEWS * 3; at++)
+                for (int64_t d = 0; d < N; d++) {
+                    const int64_t z = at / 3 / VIEWS, v = at / 3 % VIEWS;
+                    float *value = view_of(&image, z, v) + d;
+                    if (v < rows[i].runs[at % 3][0] || v >= rows[i].runs[at % 3][1])
+                        continue;
+                    if (lines)
+                        *value -= (float)log(fmax(1e-6, rows[i].factor));
+                    else
+                        *value = (float)rows[i].factor * *value;
+                }
+            run_light(image, lines ? NULL : "minus_log", codes[k / 2], message, hint);
+            cr_expect(!strcmp(rows[i].code, codes[k / 2]) ? strstr(message, rows[i].message) != NULL
+                                                          : !*message,
+                      "row %zu, %s, %d: %s", i, codes[k / 2], lines, message);
+            /* what is in memory has no drop_views */
+            cr_expect(!strstr(hint, "drop_views"), "%s", hint);
+        }
+}
+
+/* A shutter that closes before `air`, and a view in which it moves. */
+Test(rows, of_counts_without_light_are_named)
+{
+    static const double factors[][3] = {
+        {0.002, 0.002, 0.002}, {0.3, 0.01, 0.01}, {0.01, 0.01, 0.4}};
+    for (size_t i = 0; i < 3; i++) {
+        struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, 0.01}, TS_COUNTS);
+        char message[512], hint[512];
+        for (int64_t z = 0; z < NZ; z++)
+            for (int64_t k = 0; k < 3 * N; k++)
+                view_of(&image, z, 30)[k] *= (float)factors[i][k / N];
+        run_light(image, "air detectors=4", "view-dark", message, hint);
+        cr_expect(strstr(message, "3 of 120 views get no light") &&
+                      strstr(message, "from view 30 to view 32"),
+                  "%zu: %s", i, message);
+    }
+}
+
 /* Flats of twice the exposure lift the ends as an object that is cut off does. */
 Test(rows, whose_ends_are_lifted_by_flats_are_told_as_such)
 {
