@@ -4,13 +4,13 @@
  * rows end within the object its values come out too high, most of all near the rim, so that a run
  * warns (rows-cut-off) of a stage with TRAIT_ROWS_END_IN_AIR whose input does not. Of what takes
  * the logarithm, and of line integrals that are read, it warns if a view shows no object
- * (view-blank), if one gets no light (view-dark) or air is not 1 (air-level, or transmission-bright if
- * much is above 1), and of all
- * scans that are read if views are the same to the noise (frames-repeated). Of a stage with
- * TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off, air-object), and of line integrals
- * that are read if the object has less than air (integrals-inverted). Of a reconstruction it warns
- * if views contradict the axis or the angles (center-off, sample-moved, angles-contradicted). One
- * slice of each volume is looked at, the middle one.
+ * (view-blank) or gets no light (view-dark), or if air is not 1 (air-level, or transmission-bright
+ * if much is above 1), and of all scans that are read if views are the same to the noise
+ * (frames-repeated). Of a stage with TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off,
+ * air-object), and of line integrals that are read if the object has less than air
+ * (integrals-inverted). Of a reconstruction it warns if views contradict the axis or the angles
+ * (center-off, sample-moved, angles-contradicted). One slice of each volume is looked at, the
+ * middle one.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H
