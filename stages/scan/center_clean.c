@@ -21,11 +21,7 @@
 #include "stages/geometry/view_angles.h"
 #include "stages/scan/center_search.h"
 
-enum {
-    AROUND = 4,
-    WINDOW = 2 * AROUND + 1
-}; /* columns on each side of one; all of them
-    * together */
+enum { AROUND = CENTER_AROUND, WINDOW = 2 * AROUND + 1 };
 
 /* With fewer views, the mean is that of the object, so nothing is treated as a stripe or a dead
  * column. */
@@ -115,6 +111,23 @@ void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float
     for (int64_t v = 0; v < n_views; v++)
         for (int64_t d = 0; d < n; d++)
             out[v * n + d] = (float)((double)out[v * n + d] - spread[d]);
+}
+
+double ts_center_shared_noise(const float *p, const float *clean, int64_t n_views,
+                              int64_t n_detectors, bool relative, void *scratch)
+{
+    /* the deviation of a normal distribution, of the median of its magnitudes */
+    static const double of_median = 1.4826;
+    const int64_t n = n_detectors;
+    double *mean = scratch, *apart = mean + n;
+    if (relative)
+        find_columns(p, n_views, n, mean, apart);
+    for (int64_t d = 0; d < n; d++) {
+        apart[d] = fabs((double)p[d] - (double)clean[d]) / (relative ? mean[d] : 1);
+        apart[d] = isfinite(apart[d]) ? fabs(apart[d]) : 0;
+    }
+    qsort(apart, (size_t)n, sizeof *apart, ts_compare_doubles);
+    return of_median * apart[n / 2];
 }
 
 /* ---- views in even steps --------------------------------------------------------------------- */

@@ -30,10 +30,15 @@ static double mean_of(const struct center_search *search, int64_t first, int64_t
     return sum / (double)(search->views->n * n);
 }
 
+/* Returns how many detector pixels at each end are taken for air. */
+static int64_t air_width(int64_t n)
+{
+    return n / AIR_SHARE > LEAST_AIR ? n / AIR_SHARE : LEAST_AIR;
+}
+
 static struct air find_air(const struct center_search *search, enum ts_quantity quantity)
 {
-    const int64_t n = search->n_detectors,
-                  ends = n / AIR_SHARE > LEAST_AIR ? n / AIR_SHARE : LEAST_AIR;
+    const int64_t n = search->n_detectors, ends = air_width(n);
     return (struct air){mean_of(search, 0, ends), mean_of(search, n - ends, ends),
                         quantity != TS_LINE_INTEGRAL};
 }
@@ -74,6 +79,33 @@ static bool solve(const struct equations *e, double solution[UNKNOWNS], double *
     return true;
 }
 
+/* Returns the deviation of the center by noise that all views share, of which stripes were taken
+ * out: medians of WINDOW columns are left. It moves the centers of mass, and air at both ends. */
+static double shared_deviation(const struct center_search *search, double center, double mass,
+                               double noise)
+{
+    enum { AROUND = CENTER_AROUND };
+    const int64_t n = search->n_detectors, ends = air_width(n);
+    double first = 0, last = 0, squares = 0;
+    for (int64_t d = 0; d < n; d++) {
+        const double share = (double)d / (double)(n - 1), arm = (double)d - center;
+        first += (1 - share) * arm / (double)ends;
+        last += share * arm / (double)ends;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        double weight = 0;
+        for (int64_t d = k > AROUND ? k - AROUND : 0; d < n && d <= k + AROUND; d++) {
+            const int64_t columns =
+                (d + AROUND < n ? d + AROUND + 1 : n) - (d > AROUND ? d - AROUND : 0);
+            weight += ((double)d - center - (d < ends ? first : 0) - (d >= n - ends ? last : 0)) /
+                      (double)columns;
+        }
+        squares += weight * weight;
+    }
+    return noise * sqrt(0.5 * M_PI * squares) /
+           mass; /* the variance of medians, of that of means */
+}
+
 /* Returns the center of mass of a view, or NAN if its mass is less than `least`. */
 static double center_of_view(const struct center_search *search, const struct air *air, int64_t v,
                              double least, double *mass)
@@ -99,7 +131,8 @@ static void add_view(struct equations *e, const double row[UNKNOWNS], double cen
     }
 }
 
-struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity)
+struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity,
+                                    double shared)
 {
     const struct center_fit none = {NAN, NAN};
     const struct air air = find_air(search, quantity);
@@ -132,5 +165,7 @@ struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_
     }
     if (!(c[0] >= 0 && c[0] <= (double)(search->n_detectors - 1)))
         return none;
-    return (struct center_fit){c[0], sqrt(inverse * squares / (double)(n_views - UNKNOWNS))};
+    return (struct center_fit){
+        c[0], hypot(sqrt(inverse * squares / (double)(n_views - UNKNOWNS)),
+                    shared_deviation(search, c[0], all / (double)n_views, shared))};
 }

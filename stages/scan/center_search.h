@@ -59,6 +59,13 @@ static inline double ts_center_turning_point(double before, double at, double af
 void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
                      void *scratch);
 
+/* Returns the deviation of what all views share at a detector pixel, such as the noise of few
+ * flats: of what was taken out of the sinogram p. As a share of the mean value if `relative`. */
+double ts_center_shared_noise(const float *p, const float *clean, int64_t n_views,
+                              int64_t n_detectors, bool relative, void *scratch);
+/* The columns on each side from whose medians stripes are told. */
+enum { CENTER_AROUND = 4 };
+
 /* Returns true if the views are in almost even steps over at least half a turn. */
 bool ts_center_views_are_even(const struct ts_axis *views);
 /* Returns how many views in even steps make half a turn. It is not half a turn if there are more
@@ -129,9 +136,10 @@ struct center_fit ts_center_refine(struct center_buffers *buffers, double center
 /* ---- centers of mass: center_mass.c ---------------------------------------------------------- */
 
 /* Fits c + a cos(theta) + b sin(theta) to the centers of mass of the views. c is the axis if the
- * detector sees the whole object, whatever the angles. The deviation is NAN if there is no object
- * to see. */
-struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity);
+ * detector sees the whole object, whatever the angles. `shared` is ts_center_shared_noise(), which
+ * moves all of them alike. The deviation is NAN if there is no object to see. */
+struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity,
+                                    double shared);
 
 /* ---- opposite views: center_opposite.c ------------------------------------------------------- */
 

@@ -36,7 +36,8 @@
  * the object.
  *
  * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of
- * their mean is that of the center.
+ * their mean is that of the center; or that of the pieces of the detector, if these differ more,
+ * since the noise of the flats is common to all pairs.
  *
  * An opposite between two views is interpolated: a point of the object is then at two places whose
  * mean, weighted, is right, at any radius. Views that are not quite opposite, at the ends of half a
@@ -91,7 +92,7 @@ static struct center_fit shift_of(const struct center_search *search,
     const int64_t n = search->n_detectors, first = (int64_t)fmax(2, ceil(sum - (double)n + 4)),
                   end = (int64_t)fmin((double)n - 2, floor(sum - 3));
     struct piece all = {0, 0};
-    double squares = 0, shift = 0;
+    double squares = 0, shift = 0, of_pieces[PIECES] = {0}, shared = 0;
     if (end - first < PIECES)
         return (struct center_fit){.center = NAN, .deviation = NAN};
     for (int pass = 0; pass < 2; pass++) {
@@ -104,14 +105,16 @@ static struct center_fit shift_of(const struct center_search *search,
                 all.slopes += pass == 0 ? piece.slopes : 0;
                 all.product += pass == 0 ? piece.product : 0;
                 squares += pass == 1 ? off * off : 0;
+                of_pieces[i] += pass == 1 ? off : 0;
             }
         if (!(all.slopes > 0))
             return (struct center_fit){.center = NAN, .deviation = NAN};
         shift = all.product / all.slopes;
     }
-    const double pieces = (double)(PIECES * pairs->n);
-    return (struct center_fit){0.5 * shift,
-                               0.5 * sqrt(squares * pieces / (pieces - 1)) / all.slopes};
+    for (int64_t i = 0; i < PIECES; i++)
+        shared += of_pieces[i] * of_pieces[i] / (PIECES - 1);
+    const double pieces = (double)(PIECES * pairs->n), own = squares / (pieces - 1) * pieces;
+    return (struct center_fit){0.5 * shift, 0.5 * sqrt(fmax(own, PIECES * shared)) / all.slopes};
 }
 
 /* Refines the center that these pairs give. */
@@ -755,7 +758,10 @@ static void begin(const struct center_slice *slice, struct look *look)
     look->cut_off = ts_view_end_is_cut_off(look->truncation.first) ||
                     ts_view_end_is_cut_off(look->truncation.last);
     if (params_of(slice)->method == CENTER_MASS || !look->cut_off)
-        look->mass = ts_center_by_mass(&search, context->in.quantity);
+        look->mass = ts_center_by_mass(
+            &search, context->in.quantity,
+            ts_center_shared_noise(slice->sinogram, room.clean, search.views->n, search.n_detectors,
+                                   context->in.quantity != TS_LINE_INTEGRAL, room.work));
     if (!(look->mass.deviation <= trusted_share * (double)search.n_detectors) &&
         params_of(slice)->method != CENTER_MASS)
         look->mass = (struct center_fit){.center = NAN, .deviation = NAN};

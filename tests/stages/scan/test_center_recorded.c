@@ -320,6 +320,45 @@ TEST_ON_BOTH(center_recorded, noise_moves_it_less_than_its_error)
     cr_expect(within >= 3 * SCANS * 9 / 10, "%d of %d", within, 3 * SCANS);
 }
 
+/* Few flats have noise that is the same in all views, so that the views agree on a wrong center. */
+Test(center_recorded, error_knows_the_noise_of_the_flats)
+{
+    enum { SCANS = 40, TURN_VIEWS = 120, N = 128 };
+    static const struct {
+        const char *method;
+        double arc, flats, views; /* noise of a detector pixel, of the most that is seen */
+    } rows[] = {{"method=mass", 180, 0.04, 0.04},
+                {"method=mass", 360, 0.015, 0.01},
+                {"method=mass", 180, 0.005, 0.03},
+                {"method=opposite", 360, 0.04, 0.02},
+                {"", 360, 0.02, 0.03},
+                {"", 180, 0.01, 0.04}};
+    double degrees[TURN_VIEWS], shared[N], most = 0;
+    uint64_t seed = 31;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int within = 0;
+        for (int scan = 0; scan < SCANS; scan++) {
+            const double axis = 58 + 11 * ts_random_unit(&seed);
+            for (int v = 0; v < TURN_VIEWS; v++)
+                degrees[v] = v * rows[i].arc / TURN_VIEWS;
+            struct ts_image image = scan_at(degrees, TURN_VIEWS, N, axis);
+            float *p = image.data, *const end = p + TURN_VIEWS * N;
+            for (; p < end; p++)
+                most = fmax(most, (double)*p);
+            for (int d = 0; d < N; d++)
+                shared[d] = rows[i].flats * most * normal(&seed);
+            for (p = image.data; p < end; p++)
+                *p += (float)(shared[(p - (float *)image.data) % N] +
+                              rows[i].views * most * normal(&seed));
+            double error;
+            const double center = center_of(&image, rows[i].method, &error, NULL);
+            within += fabs(center - axis) <= error;
+            free(image.data);
+        }
+        cr_expect(within >= SCANS * 9 / 10, "row %zu: %d of %d", i, within, SCANS);
+    }
+}
+
 /* Views that see nothing of an object have no center of mass. */
 Test(center_recorded, mass_needs_an_object)
 {
