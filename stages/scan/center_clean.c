@@ -113,21 +113,60 @@ void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float
             out[v * n + d] = (float)((double)out[v * n + d] - spread[d]);
 }
 
-double ts_center_shared_noise(const float *p, const float *clean, int64_t n_views,
-                              int64_t n_detectors, bool relative, void *scratch)
+/* Returns the deviation of normal values, of which n are given less the medians of WINDOW. */
+static double deviation_of(double *values, int64_t n)
 {
-    /* the deviation of a normal distribution, of the median of its magnitudes */
-    static const double of_median = 1.4826;
-    const int64_t n = n_detectors;
-    double *mean = scratch, *apart = mean + n;
-    if (relative)
-        find_columns(p, n_views, n, mean, apart);
-    for (int64_t d = 0; d < n; d++) {
-        apart[d] = fabs((double)p[d] - (double)clean[d]) / (relative ? mean[d] : 1);
-        apart[d] = isfinite(apart[d]) ? fabs(apart[d]) : 0;
+    static const double of_median = 1.4826 / 0.97;
+    for (int64_t i = 0; i < n; i++)
+        values[i] = isfinite(values[i]) ? fabs(values[i]) : 0;
+    qsort(values, (size_t)n, sizeof *values, ts_compare_doubles);
+    return of_median * values[n / 2];
+}
+
+/* Returns the sum of the squares of a row's slopes, in means over WINDOW columns. */
+static double smooth_slopes(const float *p, const double *mean, int64_t n)
+{
+    double squares = 0;
+    for (int64_t d = AROUND + 1; d + AROUND + 1 < n; d++) {
+        const int64_t at[] = {d + AROUND + 1, d + AROUND, d - AROUND, d - AROUND - 1};
+        const double slope =
+            p ? (double)p[at[0]] + (double)p[at[1]] - (double)p[at[2]] - (double)p[at[3]]
+              : mean[at[0]] + mean[at[1]] - mean[at[2]] - mean[at[3]];
+        squares += 0.25 * slope * slope / (WINDOW * WINDOW);
     }
-    qsort(apart, (size_t)n, sizeof *apart, ts_compare_doubles);
-    return of_median * apart[n / 2];
+    return squares;
+}
+
+/* The shared noise, of which medians of WINDOW columns are left, moves a row by the sum of its
+ * products with the slopes, divided by the sum of their squares, of which the noise of the views is
+ * left out by products with those of the next view. Of opposite views of a whole turn the slopes of
+ * the mean over all views count. The fit to the sinogram compares single views most. */
+struct center_shared ts_center_shared(const struct center_search *search, const float *raw,
+                                      void *scratch)
+{
+    static const double of_fit = 2; /* found from simulated scans */
+    const int64_t n = search->n_detectors, n_views = search->views->n;
+    const float *p = search->p;
+    double *mean = scratch, *apart = mean + n, slopes = 0, smooth = 0;
+    struct center_shared shared;
+    find_columns(p, n_views, n, mean, apart);
+    const double of_mean = smooth_slopes(NULL, mean, n);
+    for (int64_t v = 0; v + 1 < n_views; v++, p += n) {
+        for (int64_t d = 1; d + 1 < n; d++)
+            slopes += 0.25 * ((double)p[d + 1] - (double)p[d - 1]) *
+                      ((double)p[n + d + 1] - (double)p[n + d - 1]) / (double)(n_views - 1);
+        smooth += smooth_slopes(p, NULL, n) / (double)(n_views - 1);
+    }
+    for (int64_t d = 0; d < n; d++)
+        apart[d] = (double)raw[d] - (double)search->p[d];
+    for (int64_t d = 0; d < n; d++)
+        mean[d] = apart[d] / mean[d];
+    shared.noise = deviation_of(apart, n);
+    shared.share = deviation_of(mean, n);
+    const double moved = slopes > 0 ? shared.noise * sqrt(0.5 * M_PI) / slopes : 0;
+    shared.of_opposite = moved * sqrt(of_mean);
+    shared.of_sinogram = of_fit * moved * sqrt(smooth);
+    return shared;
 }
 
 /* ---- views in even steps --------------------------------------------------------------------- */

@@ -59,10 +59,15 @@ static inline double ts_center_turning_point(double before, double at, double af
 void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
                      void *scratch);
 
-/* Returns the deviation of what all views share at a detector pixel, such as the noise of few
- * flats: of what was taken out of the sinogram p. As a share of the mean value if `relative`. */
-double ts_center_shared_noise(const float *p, const float *clean, int64_t n_views,
-                              int64_t n_detectors, bool relative, void *scratch);
+/* Noise that all views share, as that of few flats: its deviation at a detector pixel, in values
+ * and as a share of the column's mean, and those of the centers by it. */
+struct center_shared {
+    double noise, share, of_opposite, of_sinogram;
+};
+/* Finds it by what was taken out of the sinogram `raw`, which search->p is without. `scratch` is
+ * that of ts_center_clean(). */
+struct center_shared ts_center_shared(const struct center_search *search, const float *raw,
+                                      void *scratch);
 /* The columns on each side from whose medians stripes are told. */
 enum { CENTER_AROUND = 4 };
 
@@ -136,8 +141,9 @@ struct center_fit ts_center_refine(struct center_buffers *buffers, double center
 /* ---- centers of mass: center_mass.c ---------------------------------------------------------- */
 
 /* Fits c + a cos(theta) + b sin(theta) to the centers of mass of the views. c is the axis if the
- * detector sees the whole object, whatever the angles. `shared` is ts_center_shared_noise(), which
- * moves all of them alike. The deviation is NAN if there is no object to see. */
+ * detector sees the whole object, whatever the angles. `shared` is the deviation of a
+ * detector pixel by noise that moves all of them alike. The deviation is NAN if there is no object
+ * to see. */
 struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity,
                                     double shared);
 

@@ -36,8 +36,7 @@
  * the object.
  *
  * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of
- * their mean is that of the center; or that of the pieces of the detector, if these differ more,
- * since the noise of the flats is common to all pairs.
+ * their mean is that of the center.
  *
  * An opposite between two views is interpolated: a point of the object is then at two places whose
  * mean, weighted, is right, at any radius. Views that are not quite opposite, at the ends of half a
@@ -92,7 +91,7 @@ static struct center_fit shift_of(const struct center_search *search,
     const int64_t n = search->n_detectors, first = (int64_t)fmax(2, ceil(sum - (double)n + 4)),
                   end = (int64_t)fmin((double)n - 2, floor(sum - 3));
     struct piece all = {0, 0};
-    double squares = 0, shift = 0, of_pieces[PIECES] = {0}, shared = 0;
+    double squares = 0, shift = 0;
     if (end - first < PIECES)
         return (struct center_fit){.center = NAN, .deviation = NAN};
     for (int pass = 0; pass < 2; pass++) {
@@ -105,16 +104,14 @@ static struct center_fit shift_of(const struct center_search *search,
                 all.slopes += pass == 0 ? piece.slopes : 0;
                 all.product += pass == 0 ? piece.product : 0;
                 squares += pass == 1 ? off * off : 0;
-                of_pieces[i] += pass == 1 ? off : 0;
             }
         if (!(all.slopes > 0))
             return (struct center_fit){.center = NAN, .deviation = NAN};
         shift = all.product / all.slopes;
     }
-    for (int64_t i = 0; i < PIECES; i++)
-        shared += of_pieces[i] * of_pieces[i] / (PIECES - 1);
-    const double pieces = (double)(PIECES * pairs->n), own = squares / (pieces - 1) * pieces;
-    return (struct center_fit){0.5 * shift, 0.5 * sqrt(fmax(own, PIECES * shared)) / all.slopes};
+    const double pieces = (double)(PIECES * pairs->n);
+    return (struct center_fit){0.5 * shift,
+                               0.5 * sqrt(squares * pieces / (pieces - 1)) / all.slopes};
 }
 
 /* Refines the center that these pairs give. */
@@ -167,6 +164,7 @@ struct look {
     struct center_found taken;
     double by_sinogram, by_opposite; /* centers; NAN: not searched */
     struct center_fit mass;          /* a deviation of NAN: not to be trusted */
+    struct center_shared shared;     /* the deviation by noise that all views share */
     double error, confidence;
     bool outermost; /* the trial that was taken */
     double rival;   /* a second center that may be the right one; NAN: there is none */
@@ -479,8 +477,8 @@ static void search_sinogram(const struct center_slice *slice, const struct room 
         fit = other.misfit < fit.misfit ? other : fit;
     }
     look->by_sinogram = look->taken.center = fit.center;
-    look->error =
-        error_of(fit.deviation, look->cut_off ? least_error_within : least_error, search.search);
+    look->error = error_of(hypot(fit.deviation, look->shared.of_sinogram),
+                           look->cut_off ? least_error_within : least_error, search.search);
 }
 
 /* The findings from opposite views. */
@@ -491,14 +489,16 @@ struct opposite {
 };
 
 static struct opposite look_opposite(const struct center_slice *slice,
-                                     const struct center_pairs *pairs, double *measure)
+                                     const struct center_pairs *pairs, double *measure,
+                                     const struct look *look)
 {
     const struct center_search search = search_of(slice);
     struct opposite opposite = {.found = ts_center_by_opposite(&search, pairs, measure)};
     opposite.fit = center_refine_opposite(&search, pairs, &opposite.found);
     opposite.found.center = opposite.fit.center;
     opposite.confidence = measure[opposite.found.best];
-    opposite.error = error_of(opposite.fit.deviation, least_error, search.search);
+    opposite.error = error_of(hypot(opposite.fit.deviation, look->shared.of_opposite), least_error,
+                              search.search);
     return opposite;
 }
 
@@ -565,7 +565,7 @@ static void search_overlap(const struct center_slice *slice, double reach,
     found.center = fit.center;
     take(look, &found, measure[found.best], ts_center_trials(reach, 0.5));
     look->cut_off = false; /* this method is made for objects that are cut off */
-    look->error = error_of(fit.deviation, least_error, reach);
+    look->error = error_of(hypot(fit.deviation, look->shared.of_opposite), least_error, reach);
 }
 
 /* Searches a lopsided whole turn for half acquisition, unless the parameters exclude it. `measure`
@@ -632,7 +632,7 @@ static void search_slice(const struct center_slice *slice, const struct ts_image
     if (params->method == CENTER_OPPOSITE || both) {
         /* The scratch of the transform is not in use yet, and has twice as many rows as half a
          * turn: at least 2 n doubles. There are fewer trials. */
-        opposite = look_opposite(slice, &pairs, both ? room.work : measure);
+        opposite = look_opposite(slice, &pairs, both ? room.work : measure, look);
         look->by_opposite = opposite.fit.center;
     }
     if (params->method == CENTER_OPPOSITE) {
@@ -757,11 +757,11 @@ static void begin(const struct center_slice *slice, struct look *look)
         blocks_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
     look->cut_off = ts_view_end_is_cut_off(look->truncation.first) ||
                     ts_view_end_is_cut_off(look->truncation.last);
+    look->shared = ts_center_shared(&search, slice->sinogram, room.work);
     if (params_of(slice)->method == CENTER_MASS || !look->cut_off)
         look->mass = ts_center_by_mass(
             &search, context->in.quantity,
-            ts_center_shared_noise(slice->sinogram, room.clean, search.views->n, search.n_detectors,
-                                   context->in.quantity != TS_LINE_INTEGRAL, room.work));
+            context->in.quantity == TS_LINE_INTEGRAL ? look->shared.noise : look->shared.share);
     if (!(look->mass.deviation <= trusted_share * (double)search.n_detectors) &&
         params_of(slice)->method != CENTER_MASS)
         look->mass = (struct center_fit){.center = NAN, .deviation = NAN};
