@@ -57,6 +57,7 @@ enum rows_kind {
     ROWS_DIM,
     ROWS_DRIFT,
     ROWS_DARK,
+    ROWS_STARVED,
     ROWS_REPEATED,
     ROWS_BLANK,
     ROWS_KINDS

@@ -21,6 +21,7 @@
 #include "stages/geometry/view_beam.h"
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_doubts.h"
+#include "stages/scan/starved.h"
 
 enum { LEAST_VALUES = 64, WHOLE = ROWS_WHOLE };
 
@@ -418,6 +419,13 @@ enum {
                1 << ROWS_DARK
 };
 
+/* Returns below which value a stage takes pixels for bad ones; NULL if it does not. */
+static const double *lowest_of(const struct param_set *set)
+{
+    size_t i;
+    return ts_param_find(set->params, set->n_params, "lowest", &i) ? ts_param_field(set, i) : NULL;
+}
+
 /* Returns the bits of the kinds of faults that the input of a node may have. */
 static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
 {
@@ -438,6 +446,8 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
         kinds |= 1U << ROWS_OBJECT_AS_AIR | 1U << ROWS_DARK;
     if (first)
         kinds |= 1U << ROWS_REPEATED;
+    if (scan && lowest_of(&node->set))
+        kinds |= 1U << ROWS_STARVED;
     if (first && context->in.quantity == TS_LINE_INTEGRAL)
         kinds |= OF_LIGHT | 1U << ROWS_INVERTED;
     return kinds;
@@ -458,7 +468,7 @@ struct look {
     struct ts_axis views;
     const struct ts_axis *detectors;
     float *values, *light;
-    double *room, *degrees;
+    double *room, *degrees, *starved;
     bool *marked;
     int64_t *kept; /* the number of each view */
     int64_t n;
@@ -518,6 +528,11 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     case ROWS_DIM:
     case ROWS_DRIFT:
         return find_change(kind, look, &light);
+    case ROWS_STARVED:
+        found.amount =
+            ts_starved_pixels(look->values, n_views, n, *lowest_of(&look->node->set),
+                              look->node->context.in.quantity == TS_LINE_INTEGRAL, look->starved);
+        return found;
     case ROWS_REPEATED:
         return find_repeated(&look->views, look->values, n, (int32_t *)look->room);
     default:
@@ -623,6 +638,7 @@ static size_t lay_out(struct look *look, size_t count, void *base)
     look->light = ts_layout_add(&layout, count * sizeof *look->light);
     look->room = ts_layout_add(&layout, of_views > of_columns ? of_views : of_columns);
     look->degrees = ts_layout_add(&layout, n_views * sizeof *look->degrees);
+    look->starved = ts_layout_add(&layout, 2 * (size_t)look->n * sizeof *look->starved);
     look->kept = ts_layout_add(&layout, n_views * sizeof *look->kept);
     look->marked = ts_layout_add(&layout, n_views * sizeof *look->marked);
     return layout.bytes;

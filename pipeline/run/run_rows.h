@@ -9,8 +9,9 @@
  * (frames-repeated). Of a stage with TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off,
  * air-object), and of line integrals that are read if the object has less than air
  * (integrals-inverted). Of a reconstruction it warns if views contradict the axis or the angles
- * (center-off, sample-moved, angles-contradicted). One slice of each volume is looked at, the
- * middle one.
+ * (center-off, sample-moved, angles-contradicted), and of a stage with the parameter `lowest` if
+ * what it fills is in the shadow of the object (filled-starved). One slice of each volume is looked
+ * at, the middle one.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H

@@ -237,6 +237,27 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
     ts_diag_hint(diag, "look at the angles of the scan, their unit and the order of the frames");
 }
 
+/* Pixels in a shadow are filled from those of its rim and of single photons: too little is seen. */
+static void warn_of_starved(struct ts_diag *diag, struct diag_site *site,
+                            const struct rows_found *found, const struct ts_image *image)
+{
+    const bool integrals = image->quantity == TS_LINE_INTEGRAL;
+    site->code = "filled-starved";
+    ts_diag_warning(
+        diag, site,
+        "%lld pixels of the middle slice that are filled, %.2g %% of it, lie in the "
+        "shadow of the object or beside each other, and elsewhere in other views: where "
+        "few photons pass they were measured, and what is filled in is too %s",
+        (long long)found->amount,
+        100 * (double)found->amount / (double)(image->axes[1].n * image->axes[2].n),
+        integrals ? "low" : "bright");
+    ts_diag_hint(diag, integrals
+                           ? "`nonpositive: floor` of minus_log keeps them, with the transmission "
+                             "of half a photon as `floor`"
+                           : "`lowest` below the noise of the darks keeps them, and `floor` of "
+                             "minus_log bounds them, such as the transmission of half a photon");
+}
+
 void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
                       const struct rows_found *found, const struct ts_image *in, bool has_air)
 {
@@ -249,6 +270,9 @@ void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_ki
         return;
     case ROWS_INVERTED:
         warn_of_inverted(diag, site, found);
+        return;
+    case ROWS_STARVED:
+        warn_of_starved(diag, site, found, in);
         return;
     case ROWS_DOUBTED:
         warn_of_doubts(diag, site, found);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/pipeline/run/rows_scan.h"
 #include "tests/support/disc_scan.h"
 #include "tests/support/folders.h"
 #include "tests/support/memory_chain.h"
@@ -16,33 +17,11 @@
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
-enum { NZ = 3, VIEWS = 120, N = 96 };
-
-/* Discs of value 1 in every slice: the column and row of the center, and the radius, in detector
- * pixels. */
-struct scan {
-    double x, y, radius, center, arc, noise;
-};
-
-static struct ts_image scan_of(struct scan scan)
-{
-    struct ts_image image = ts_disc_scan(NZ, VIEWS, N, 0, scan.arc / VIEWS, TS_F32);
-    uint64_t seed = 5;
-    for (int64_t i = 0; i < (int64_t)ts_image_count(&image); i++) {
-        const double theta = (double)(i / N % VIEWS) * scan.arc / VIEWS * M_PI / 180;
-        const double s = (double)(i % N) - scan.center - scan.x * cos(theta) - scan.y * sin(theta);
-        const double noise = 3.46 * (ts_random_unit(&seed) - 0.5) * scan.noise * 2 * scan.radius;
-        ((float *)image.data)[i] =
-            (float)(2 * sqrt(fmax(0, scan.radius * scan.radius - s * s)) + noise);
-    }
-    return image;
-}
-
 /* Returns whether the run of these stages warns, and of the last one. */
 static bool warns(struct scan scan, const char *const *stages, double *share)
 {
     char folder[256], output[300];
-    struct ts_image image = scan_of(scan);
+    struct ts_image image = ts_rows_scan(scan);
     struct memory_chain memory;
     bool found = false;
     int last = 0;
@@ -107,29 +86,10 @@ Test(rows, of_a_whole_object_are_not)
               "%g %%", share);
 }
 
-/* Returns the middle of what these stages make of an image, which is freed, in 1/detector. */
-static double middle_made_of(struct ts_image image, const char *const *stages)
-{
-    const double spacing = image.axes[2].spacing;
-    for (int i = 0; stages[i]; i++) {
-        char name[64];
-        const char *space = strchr(stages[i], ' ');
-        snprintf(name, sizeof name, "%.*s",
-                 space ? (int)(space - stages[i]) : (int)strlen(stages[i]), stages[i]);
-        struct ts_image next = ts_test_output(ts_stage_find(name), space ? space + 1 : "", &image);
-        free(image.data);
-        image = next;
-    }
-    const int64_t n = image.axes[2].n;
-    const double value = (double)((const float *)image.data)[(n / 2) * n + n / 2] * spacing;
-    free(image.data);
-    return value;
-}
-
 /* The middle of a disc of 1 that is wider than the detector. */
 static double middle_of(const char *const *stages)
 {
-    return middle_made_of(scan_of((struct scan){0, 0, 110, 47.5, 180, 0}), stages);
+    return ts_rows_middle(ts_rows_scan((struct scan){0, 0, 110, 47.5, 180, 0}), stages);
 }
 
 Test(rows, are_better_as_the_hint_says)
@@ -141,85 +101,30 @@ Test(rows, are_better_as_the_hint_says)
 
 /* ---- scans that are not what they seem ------------------------------------------------------- */
 
-/* A scan with its noise, as counts of 10000, as its transmission or as line integrals of that. */
-static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
-{
-    struct ts_image image = scan_of(scan);
-    float *values = image.data;
-    uint64_t seed = 9;
-    for (int64_t i = 0; i < (int64_t)ts_image_count(&image); i++) {
-        const double noise = scan.noise * 3.46 * (ts_random_unit(&seed) - 0.5);
-        const double light = exp(-fmax(0, (double)values[i]) / scan.radius) + noise;
-        values[i] = (float)(quantity == TS_COUNTS          ? rint(10000 * light)
-                            : quantity == TS_LINE_INTEGRAL ? -log(fmax(1e-3, light))
-                                                           : light);
-    }
-    image.quantity = quantity;
-    return image;
-}
-
 /* What the hints about air name gives better values, or right ones. */
 Test(rows, are_better_as_the_hints_about_air_say)
 {
     const struct scan cut = {0, 0, 60, 47.5, 180, 0}, whole = {3, 2, 30, 47.5, 180, 0};
     const double taken =
-        middle_made_of(light_of(cut, TS_TRANSMISSION),
+        ts_rows_middle(ts_rows_light(cut, TS_TRANSMISSION),
                        (const char *const[]){"air detectors=4", "minus_log", "fbp", NULL});
-    const double padded = middle_made_of(light_of(cut, TS_TRANSMISSION),
+    const double padded = ts_rows_middle(ts_rows_light(cut, TS_TRANSMISSION),
                                          (const char *const[]){"minus_log", "pad", "fbp", NULL});
     const double wide =
-        middle_made_of(light_of(whole, TS_TRANSMISSION),
+        ts_rows_middle(ts_rows_light(whole, TS_TRANSMISSION),
                        (const char *const[]){"air detectors=40", "minus_log", "fbp", NULL});
     const double narrow =
-        middle_made_of(light_of(whole, TS_TRANSMISSION),
+        ts_rows_middle(ts_rows_light(whole, TS_TRANSMISSION),
                        (const char *const[]){"air detectors=4", "minus_log", "fbp", NULL});
     cr_expect(60 * taken < 0.95 && fabs(60 * padded - 1) < 0.5 * (1 - 60 * taken), "%g, %g",
               60 * taken, 60 * padded);
     cr_expect(30 * wide < 0.95 && fabs(30 * narrow - 1) < 0.03, "%g, %g", 30 * wide, 30 * narrow);
-    struct ts_image light = light_of(whole, TS_TRANSMISSION),
-                    called = light_of(whole, TS_TRANSMISSION);
+    struct ts_image light = ts_rows_light(whole, TS_TRANSMISSION),
+                    called = ts_rows_light(whole, TS_TRANSMISSION);
     called.quantity = TS_LINE_INTEGRAL;
-    const double wrong = middle_made_of(called, (const char *const[]){"fbp", NULL}),
-                 right = middle_made_of(light, (const char *const[]){"minus_log", "fbp", NULL});
+    const double wrong = ts_rows_middle(called, (const char *const[]){"fbp", NULL}),
+                 right = ts_rows_middle(light, (const char *const[]){"minus_log", "fbp", NULL});
     cr_expect(wrong < 0 && fabs(30 * right - 1) < 0.03, "%g, %g", 30 * wrong, 30 * right);
-}
-
-/* Runs a stage, if any, and fbp over the image, which is freed, and copies the message and the hint
- * of the code, "" without. */
-static void run_light(struct ts_image image, const char *stage, const char *code, char message[512],
-                      char hint[512])
-{
-    char folder[256], output[300];
-    struct memory_chain memory;
-    ts_test_folder(folder, sizeof folder);
-    snprintf(output, sizeof output, "%s/out.h5", folder);
-    memory_chain_init(&memory, &image, NULL, output);
-    if (stage)
-        memory_chain_add(&memory, stage, NULL);
-    if (image.quantity == TS_COUNTS || (stage && !strncmp(stage, "air ", 4)))
-        memory_chain_add(&memory, "minus_log", NULL);
-    memory_chain_add(&memory, "fbp", NULL);
-    const struct ts_options options = {.device = "cpu", .threads = 2, .force = true};
-    struct ts_plan *plan = ts_test_plan(&memory, &options);
-    struct ts_diag *diag = ts_diag_create();
-    cr_assert(plan);
-    cr_assert_eq(ts_plan_run(plan, diag), TS_OK);
-    message[0] = hint[0] = '\0';
-    for (size_t i = 0; i < ts_diag_count(diag); i++)
-        if (!strcmp(ts_diag_get(diag, i)->code, code)) {
-            snprintf(message, 512, "%s", ts_diag_get(diag, i)->message);
-            snprintf(hint, 512, "%s", ts_diag_get(diag, i)->hint ? ts_diag_get(diag, i)->hint : "");
-        }
-    ts_plan_destroy(plan);
-    ts_diag_destroy(diag);
-    memory_chain_clear(&memory);
-    ts_test_remove_folder(folder);
-    free(image.data);
-}
-
-static float *view_of(struct ts_image *image, int64_t z, int64_t view)
-{
-    return (float *)ts_slice_data(image, z) + view * image->axes[2].n;
 }
 
 Test(rows, too_bright_for_their_flats_are_warned_of)
@@ -232,14 +137,14 @@ Test(rows, too_bright_for_their_flats_are_warned_of)
                 {1, 1, 0.01, false},      {0.4, 0.4, 0.01, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_image image =
-            light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise}, TS_TRANSMISSION);
+            ts_rows_light((struct scan){3, 2, 30, 47.5, 180, rows[i].noise}, TS_TRANSMISSION);
         char message[512], hint[512];
         for (int64_t z = 0; z < NZ; z++)
             for (int64_t v = 0; v < VIEWS; v++)
                 for (int64_t d = 0; d < N; d++)
-                    view_of(&image, z, v)[d] *=
+                    ts_rows_view(&image, z, v)[d] *=
                         (float)(rows[i].first + (rows[i].last - rows[i].first) * v / VIEWS);
-        run_light(image, "minus_log", "transmission-bright", message, hint);
+        ts_rows_run(image, "minus_log", "transmission-bright", message, hint);
         cr_expect_eq(*message != '\0', rows[i].warns, "row %zu: %s", i, message);
         cr_expect(!*message || (strstr(message, "a transmission above 1.3") &&
                                 strstr(hint, "`air` before minus_log")));
@@ -268,22 +173,22 @@ Test(rows, that_a_camera_gave_again_are_warned_of)
                  {TS_LINE_INTEGRAL, "pad", "values"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows * 4; i++) {
         const size_t row = i / 4, kind = i % 4;
-        struct ts_image image =
-            light_of((struct scan){8, 2, 30, 47.5, 180, rows[row].noise}, kinds[kind].quantity);
+        struct ts_image image = ts_rows_light((struct scan){8, 2, 30, 47.5, 180, rows[row].noise},
+                                              kinds[kind].quantity);
         char message[512], hint[512], very[64];
         for (int64_t z = 0; z < NZ; z++)
             for (int64_t v = rows[row].first; v <= rows[row].last; v++)
-                memcpy(view_of(&image, z, v), view_of(&image, z, rows[row].first - 1),
+                memcpy(ts_rows_view(&image, z, v), ts_rows_view(&image, z, rows[row].first - 1),
                        N * sizeof(float));
-        run_light(image, kinds[kind].stage, "frames-repeated", message, hint);
+        ts_rows_run(image, kinds[kind].stage, "frames-repeated", message, hint);
         cr_expect(rows[row].message ? strstr(message, rows[row].message) != NULL : !*message,
                   "row %zu, kind %zu: %s", row, kind, message);
         snprintf(very, sizeof very, "the very %s of the view before them", kinds[kind].values);
         cr_expect(!*message || strstr(message, very), "%s", message);
     }
     char message[512], hint[512]; /* a disc at the center is the same from everywhere */
-    run_light(light_of((struct scan){0, 0, 30, 47.5, 180, 0}, TS_COUNTS), "air detectors=4",
-              "frames-repeated", message, hint);
+    ts_rows_run(ts_rows_light((struct scan){0, 0, 30, 47.5, 180, 0}, TS_COUNTS), "air detectors=4",
+                "frames-repeated", message, hint);
     cr_expect(!*message, "%s", message);
 }
 
@@ -305,14 +210,14 @@ Test(rows, of_views_without_the_object_are_warned_of)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int lines = 0; lines < 2; lines++) {
             struct ts_image image =
-                light_of(rows[i].scan, lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+                ts_rows_light(rows[i].scan, lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
             char message[512], hint[512];
             for (int64_t z = 0; z < NZ; z++)
                 for (int64_t v = rows[i].first; v <= rows[i].last; v++)
                     for (int64_t d = 0; d < N; d++)
-                        view_of(&image, z, v)[d] =
+                        ts_rows_view(&image, z, v)[d] =
                             (lines ? 0 : 1) + (float)rows[i].scan.noise * (d % 2 ? 1.F : -1.F);
-            run_light(image, lines ? NULL : "minus_log", "view-blank", message, hint);
+            ts_rows_run(image, lines ? NULL : "minus_log", "view-blank", message, hint);
             cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
                       "row %zu, %d: %s", i, lines, message);
         }
@@ -321,202 +226,19 @@ Test(rows, of_views_without_the_object_are_warned_of)
 /* Views at one angle may be one image. */
 Test(rows, that_were_written_several_times_are_no_frozen_ones)
 {
-    struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
+    struct ts_image image =
+        ts_rows_light((struct scan){8, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
     static double degrees[VIEWS];
     char message[512], hint[512];
     for (int64_t v = 0; v < VIEWS; v++) {
         degrees[v] = 4.5 * (double)(v / 3);
         for (int64_t z = 0; z < NZ; z++)
-            memcpy(view_of(&image, z, v), view_of(&image, z, v / 3 * 3), N * sizeof(float));
+            memcpy(ts_rows_view(&image, z, v), ts_rows_view(&image, z, v / 3 * 3),
+                   N * sizeof(float));
     }
     image.axes[1].positions = degrees;
-    run_light(image, "minus_log", "frames-repeated", message, hint);
+    ts_rows_run(image, "minus_log", "frames-repeated", message, hint);
     cr_expect(!*message, "%s", message);
-}
-
-/* Multiplies the light by what goes from one factor to another over the views. */
-static void change_beam(struct ts_image *image, double first, double last)
-{
-    for (int64_t z = 0; z < NZ; z++)
-        for (int64_t v = 0; v < VIEWS; v++)
-            for (int64_t d = 0; d < N; d++) {
-                const double factor = first + (last - first) * (double)v / VIEWS;
-                float *value = view_of(image, z, v) + d;
-                *value = (float)(image->quantity == TS_TRANSMISSION ? (double)*value * factor
-                                                                    : (double)*value - log(factor));
-            }
-}
-
-Test(rows, whose_air_is_not_1_are_warned_of)
-{
-    static const struct {
-        struct scan scan;
-        double first, last;  /* factor of the first view and of the last one */
-        const char *message; /* NULL: nothing is told */
-    } rows[] = {
-        {{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "has a transmission of 1.24 in the middle slice"},
-        {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "has a transmission of 0.80"},
-        {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "has a transmission of 0.50"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "has a transmission of 0.84"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
-        {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
-        {{0, 0, 60, 47.5, 180, 0}, 1, 1, NULL}, /* the object goes on beyond the detector */
-        {{0, 0, 110, 47.5, 180, 0.01}, 1, 1, NULL},
-        {{0, 0, 400, 47.5, 180, 0.001}, 1, 1, NULL},
-        {{30, 5, 30, 47.5, 180, 0.01}, 1, 1, NULL},
-        {{0, 0, 50, 30.2, 360, 0.01}, 1, 1, NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int kind = 0; kind < 3;
-             kind++) { /* as transmissions, as line integrals, and as those before pad */
-            struct ts_image image =
-                light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
-            char message[512], hint[512];
-            change_beam(&image, rows[i].first, rows[i].last);
-            run_light(image,
-                      kind == 0   ? "minus_log"
-                      : kind == 1 ? NULL
-                                  : "pad",
-                      "air-level", message, hint);
-            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
-                      "row %zu, kind %d: %s", i, kind, message);
-            cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL,
-                         *message && kind == 0, "%s", hint);
-        }
-}
-
-/* A beam that falls or rises between two views; one that drifts does not. */
-Test(rows, whose_air_changes_by_a_step_are_warned_of)
-{
-    static const struct {
-        struct scan scan;
-        int64_t first, end; /* views whose light has the factor */
-        double factor;
-        const char *message; /* NULL: nothing is told */
-    } rows[] = {
-        {{3, 2, 30, 47.5, 180, 0.01},
-         60,
-         VIEWS,
-         0.8,
-         "becomes 0.80 times that of the views before from view 60"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 64, VIEWS, 0.8, "from view 64 of"},
-        {{3, 2, 30, 47.5, 180, 0.002}, 0, 33, 0.8, "becomes 1.25"},
-        {{3, 2, 30, 47.5, 360, 0.01}, 90, VIEWS, 0.5, "becomes 0.50"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 40, 80, 0.85, "times that of the views before from view "},
-        {{3, 2, 30, 47.5, 180, 0.01}, 60, VIEWS, 0.95, NULL},
-        {{3, 2, 30, 47.5, 180, 0.3}, 60, VIEWS, 1, NULL},
-        {{0, 0, 60, 47.5, 180, 0},
-         60,
-         VIEWS,
-         0.8,
-         NULL}}; /* the object goes on beyond the detector */
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int kind = 0; kind < 2; kind++) {
-            struct ts_image image =
-                light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
-            char message[512], hint[512];
-            for (int64_t z = 0; z < NZ; z++)
-                for (int64_t v = rows[i].first; v < rows[i].end; v++)
-                    for (int64_t d = 0; d < N; d++) {
-                        float *value = view_of(&image, z, v) + d;
-                        *value = kind ? *value - (float)log(rows[i].factor)
-                                      : *value * (float)rows[i].factor;
-                    }
-            run_light(image, kind ? NULL : "minus_log", "air-level", message, hint);
-            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
-                      "row %zu, kind %d: %s", i, kind, message);
-        }
-}
-
-/* What drifts by more than a quarter is told, also if the mean is 1. */
-Test(rows, whose_air_drifts_are_warned_of)
-{
-    static const struct {
-        double first, last, noise;
-        const char *message; /* NULL: nothing is told */
-    } rows[] = {
-        {1.02, 0.795, 0.01, "changes evenly in the middle slice, from the first view to 0.78 "},
-        {1.14, 0.88, 0.002, "to 0.77 times that in the last"},
-        {0.85, 1.13, 0.03, "to 1.3"},
-        {0.88, 1.15, 0.001, "to 1.31 times"},
-        {0.95, 1.1, 0.01, NULL},
-        {1.05, 0.9, 0.1, NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int kind = 0; kind < 2; kind++) {
-            struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise},
-                                             kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
-            char message[512], hint[512];
-            change_beam(&image, rows[i].first, rows[i].last);
-            run_light(image, kind ? NULL : "minus_log", "air-level", message, hint);
-            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
-                      "row %zu, kind %d: %s", i, kind, message);
-            cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL,
-                         *message && kind == 0, "%s", hint);
-        }
-}
-
-/* A beam that falls for a few views, or that a shutter keeps off, and the first view of these. */
-Test(rows, of_other_light_are_named)
-{
-    static const struct {
-        double factor, noise;
-        int64_t runs[3][2]; /* views that have the factor */
-        const char *code, *message;
-    } rows[] = {
-        {0.5, 0.01, {{40, 41}}, "air-level", "view 40 of 120 views, counted from 0, has 0.5"},
-        {0.5, 0.02, {{40, 43}}, "air-level", "3 of 120 views have 0.5"},
-        {0.8, 0.002, {{117, 120}}, "air-level", "have 0.80 times the light of those beside them"},
-        {0.5, 0.01, {{40, 42}, {60, 61}}, "air-level", "from view 40 to view 60: the beam or"},
-        {2, 0.01, {{0, 3}, {99, 101}}, "air-level", "5 of 120 views have 1.99"},
-        {0, 0.01, {{57, 58}}, "view-dark", "view 57 of 120 views, counted from 0, gets no light"},
-        {0, 0.03, {{57, 75}}, "view-dark", "18 of 120 views get no light at all"},
-        {0, 0.01, {{3, 4}, {50, 52}, {119, 120}}, "view-dark", "from view 3 to view 119: a "},
-        {0, 0, {{0, 2}}, "view-dark", "2 of 120 views"}};
-    static const char *const codes[] = {"air-level",   "view-dark",           "rows-cut-off",
-                                        "view-blank",  "transmission-bright", "center-off",
-                                        "sample-moved"};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (size_t k = 0; k < 2 * sizeof codes / sizeof *codes; k++) {
-            const bool lines = k % 2;
-            struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise},
-                                             lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
-            char message[512], hint[512];
-            for (int64_t at = 0; at < NZ * VIEWS * 3; at++)
-                for (int64_t d = 0; d < N; d++) {
-                    const int64_t z = at / 3 / VIEWS, v = at / 3 % VIEWS;
-                    float *value = view_of(&image, z, v) + d;
-                    if (v < rows[i].runs[at % 3][0] || v >= rows[i].runs[at % 3][1])
-                        continue;
-                    if (lines)
-                        *value -= (float)log(fmax(1e-6, rows[i].factor));
-                    else
-                        *value = (float)rows[i].factor * *value;
-                }
-            run_light(image, lines ? NULL : "minus_log", codes[k / 2], message, hint);
-            cr_expect(!strcmp(rows[i].code, codes[k / 2]) ? strstr(message, rows[i].message) != NULL
-                                                          : !*message,
-                      "row %zu, %s, %d: %s", i, codes[k / 2], lines, message);
-            /* what is in memory has no drop_views */
-            cr_expect(!strstr(hint, "drop_views"), "%s", hint);
-        }
-}
-
-/* A shutter that closes before `air`, and a view in which it moves. */
-Test(rows, of_counts_without_light_are_named)
-{
-    static const double factors[][3] = {
-        {0.002, 0.002, 0.002}, {0.3, 0.01, 0.01}, {0.01, 0.01, 0.4}};
-    for (size_t i = 0; i < 3; i++) {
-        struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, 0.01}, TS_COUNTS);
-        char message[512], hint[512];
-        for (int64_t z = 0; z < NZ; z++)
-            for (int64_t k = 0; k < 3 * N; k++)
-                view_of(&image, z, 30)[k] *= (float)factors[i][k / N];
-        run_light(image, "air detectors=4", "view-dark", message, hint);
-        cr_expect(strstr(message, "3 of 120 views get no light") &&
-                      strstr(message, "from view 30 to view 32"),
-                  "%zu: %s", i, message);
-    }
 }
 
 /* Flats of twice the exposure lift the ends as an object that is cut off does. */
@@ -524,14 +246,15 @@ Test(rows, whose_ends_are_lifted_by_flats_are_told_as_such)
 {
     static const double factors[][2] = {{0.5, 0.5}, {1, 0.7}, {0.4, 0.8}};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-        struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
+        struct ts_image image =
+            ts_rows_light((struct scan){3, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
         char message[512], hint[512];
         for (int64_t z = 0; z < NZ; z++)
             for (int64_t v = 0; v < VIEWS; v++)
                 for (int64_t d = 0; d < N; d++)
-                    view_of(&image, z, v)[d] *=
+                    ts_rows_view(&image, z, v)[d] *=
                         (float)(factors[i][0] + (factors[i][1] - factors[i][0]) * v / VIEWS);
-        run_light(image, "minus_log", "rows-cut-off", message, hint);
+        ts_rows_run(image, "minus_log", "rows-cut-off", message, hint);
         cr_expect(strstr(message, "or air is not 0 there, because the flats or the beam changed"),
                   "%s", message);
         cr_expect(strstr(hint, "`air` before minus_log makes it 0"), "%s", hint);
@@ -543,12 +266,13 @@ Test(rows, whose_beam_drifts_by_a_fifth_are_not_cut_off)
 {
     static const double lasts[] = {0.8, 0.85, 0.9};
     for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
-        struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
+        struct ts_image image =
+            ts_rows_light((struct scan){3, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
         char message[512], hint[512];
         for (int64_t k = 0; k < (int64_t)ts_image_count(&image); k++)
             ((float *)image.data)[k] = powf(((float *)image.data)[k], 0.7F);
-        change_beam(&image, 1, lasts[i]);
-        run_light(image, "minus_log", "rows-cut-off", message, hint);
+        ts_rows_change_beam(&image, 1, lasts[i]);
+        ts_rows_run(image, "minus_log", "rows-cut-off", message, hint);
         cr_expect(!*message, "%g: %s", lasts[i], message);
     }
 }
@@ -567,7 +291,7 @@ Test(rows, are_warned_of_once_where_the_axis_is_found)
                   {180, "radon-of-hu", {"center", "fbp", "to_hu water=0.0206", "radon"}}};
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         char folder[256], output[300];
-        struct ts_image image = scan_of((struct scan){8, 2, 30, 47.5, chains[i].arc, 0.01});
+        struct ts_image image = ts_rows_scan((struct scan){8, 2, 30, 47.5, chains[i].arc, 0.01});
         struct memory_chain memory;
         int told = 0;
         ts_test_folder(folder, sizeof folder);
@@ -685,14 +409,14 @@ Test(rows, whose_ends_see_the_object_are_no_air)
     static const char *const codes[] = {"rows-cut-off", "air-object", "transmission-bright"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
-            struct ts_image image = light_of(rows[i].scan, rows[i].quantity);
+            struct ts_image image = ts_rows_light(rows[i].scan, rows[i].quantity);
             char message[512], hint[512];
             for (int64_t z = 0; z < NZ; z++)
                 for (int64_t v = 0; v < VIEWS; v++)
                     for (int64_t d = 0; d < N; d++)
-                        view_of(&image, z, v)[d] *=
+                        ts_rows_view(&image, z, v)[d] *=
                             (float)(rows[i].first + (rows[i].last - rows[i].first) * v / VIEWS);
-            run_light(image, rows[i].stage, codes[k], message, hint);
+            ts_rows_run(image, rows[i].stage, codes[k], message, hint);
             if (rows[i].code && !strcmp(rows[i].code, codes[k]))
                 cr_expect(strstr(message, rows[i].message) && strstr(hint, rows[i].hint),
                           "row %zu: '%s', '%s'", i, message, hint);
@@ -711,7 +435,7 @@ Test(rows, that_are_cut_off_are_not_sent_to_air)
                                       {0, 0, 110, 47.5, 180, 0.01}};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         char message[512], hint[512];
-        run_light(light_of(cut[i], TS_LINE_INTEGRAL), NULL, "rows-cut-off", message, hint);
+        ts_rows_run(ts_rows_light(cut[i], TS_LINE_INTEGRAL), NULL, "rows-cut-off", message, hint);
         cr_expect(strstr(hint, "`pad: {}` before it") && !strstr(hint, "`air`"), "scan %zu: %s", i,
                   hint);
     }
@@ -739,7 +463,7 @@ Test(rows, of_line_integrals_that_an_object_lessens_are_warned_of)
     for (size_t i = 0; i < sizeof rows / sizeof *rows * 3; i++) {
         const size_t row = i / 3;
         struct ts_image image =
-            light_of(rows[row].scan, rows[row].light ? TS_TRANSMISSION : TS_LINE_INTEGRAL);
+            ts_rows_light(rows[row].scan, rows[row].light ? TS_TRANSMISSION : TS_LINE_INTEGRAL);
         char message[512], hint[512];
         for (int64_t k = 0; k < (int64_t)ts_image_count(&image); k++) {
             float *value = (float *)image.data + k;
@@ -749,7 +473,7 @@ Test(rows, of_line_integrals_that_an_object_lessens_are_warned_of)
                                                   : (double)*value));
         }
         image.quantity = TS_LINE_INTEGRAL;
-        run_light(image, stages[i % 3], "integrals-inverted", message, hint);
+        ts_rows_run(image, stages[i % 3], "integrals-inverted", message, hint);
         cr_expect(rows[row].message ? strstr(message, rows[row].message) != NULL : !*message,
                   "row %zu, %zu: %s", row, i % 3, message);
         cr_expect(!*message || (strstr(hint, "quantity: transmission") != NULL) == rows[row].light);
@@ -767,7 +491,8 @@ static struct ts_image discs_of(double step, double taken, double center, double
         ts_disc_scan_draw(&image, z, center);
         late.data = malloc(ts_image_bytes(&image));
         ts_disc_scan_draw(&late, z, center + moved);
-        memcpy(view_of(&image, z, 70), view_of(&late, z, 70), (VIEWS - 70) * N * sizeof(float));
+        memcpy(ts_rows_view(&image, z, 70), ts_rows_view(&late, z, 70),
+               (VIEWS - 70) * N * sizeof(float));
         free(late.data);
     }
     image.axes[1].spacing = taken;
@@ -780,7 +505,8 @@ static struct ts_image exchanged(int at, int n)
     struct ts_image image = discs_of(1.5, 1.5, 47.5, 0);
     for (int64_t z = 0; z < NZ; z++)
         for (int64_t i = 0; i < n * N; i++) {
-            float *a = view_of(&image, z, at) + i, *b = view_of(&image, z, at + 60) + i, value = *a;
+            float *a = ts_rows_view(&image, z, at) + i, *b = ts_rows_view(&image, z, at + 60) + i,
+                  value = *a;
             *a = *b;
             *b = value;
         }
@@ -793,7 +519,7 @@ Test(rows, of_views_in_another_order_are_warned_of)
     for (int i = 0; i < 9; i++) {
         const int n = (int[]){0, 1, 8}[i / 3];
         char message[512], hint[512];
-        run_light(exchanged(30, n), stages[i % 3], "angles-contradicted", message, hint);
+        ts_rows_run(exchanged(30, n), stages[i % 3], "angles-contradicted", message, hint);
         cr_expect(n == 0   ? !*message
                   : n == 1 ? strstr(message, "view 30 of the middle slice, the first of 2 such "
                                              "views, does not fit the views beside it: ") != NULL
@@ -827,8 +553,8 @@ Test(rows, that_contradict_the_geometry_are_warned_of)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
             char message[512], hint[512];
-            run_light(discs_of(rows[i].step, rows[i].taken, rows[i].center, rows[i].moved),
-                      rows[i].stage, codes[k], message, hint);
+            ts_rows_run(discs_of(rows[i].step, rows[i].taken, rows[i].center, rows[i].moved),
+                        rows[i].stage, codes[k], message, hint);
             cr_expect(rows[i].code && !strcmp(rows[i].code, codes[k])
                           ? strstr(message, rows[i].message) != NULL
                           : !*message,
