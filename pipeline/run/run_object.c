@@ -209,6 +209,16 @@ void ts_run_destroy(struct ts_run *run)
     free(run);
 }
 
+/* Another thread may ask for a stop meanwhile: the next execution then ends as it begins. */
+static void reset(struct run_state *state)
+{
+    atomic_store(&state->stop, false);
+    atomic_store(&state->pause, false);
+    atomic_store(&state->committing, false);
+    state->trace = NULL;
+    memset(state->seconds, 0, sizeof state->seconds);
+}
+
 enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag)
 {
     forget_tables(run);
@@ -217,7 +227,7 @@ enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag)
         return ts_diag_no_memory(diag, 0);
     const enum ts_status status = ts_run(run->plan, &run->options, &run->state, diag);
     ts_trace_destroy(run->state.trace);
-    run->state = (struct run_state){0};
+    reset(&run->state);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "include/tomostage_array.h"
@@ -163,8 +164,14 @@ static void *stop(void *data)
     return NULL;
 }
 
-/* The stop comes at many moments, also before the run begins and after it has ended. A run that is
- * stopped can be executed again. */
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* The stop comes at many moments of a run. A run that is stopped can be executed again. */
 Test(run_life, another_thread_stops_it)
 {
     enum { NZ = 48, N = 96, TRIALS = 24 };
@@ -175,8 +182,11 @@ Test(run_life, another_thread_stops_it)
         values[i] = 1.0f;
     struct life life = begin_life(NULL, "memory volume | median radius=3", &in);
     cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+    double seconds = seconds_now();
+    execute(&life);
+    seconds = seconds_now() - seconds;
     for (int trial = 0; trial < TRIALS; trial++) {
-        struct stopper stopper = {life.run, trial * 400};
+        struct stopper stopper = {life.run, (int)(1.5e6 * seconds * trial / TRIALS)};
         pthread_t thread;
         cr_assert_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
         ts_diag_clear(diag);
@@ -193,4 +203,21 @@ Test(run_life, another_thread_stops_it)
     cr_assert_gt(stopped, 0);
     end_life(&life);
     free(values);
+}
+
+/* A thread that wants to stop a run may be faster than the one that begins it. */
+Test(run_life, a_stop_between_two_executions_ends_the_next)
+{
+    float values[4 * 8 * 8] = {0}, smooth[4 * 8 * 8];
+    const struct ts_array in = array_of(values, 4, 8, 8), out = array_of(smooth, 4, 8, 8);
+    struct life life = begin_life(NULL, "memory volume | box radius=1", &in);
+    cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+    struct stopper stopper = {life.run, 300000};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
+    execute(&life);
+    pthread_join(thread, NULL);
+    cr_assert_eq(ts_run_execute(life.run, diag), TS_STOPPED);
+    execute(&life);
+    end_life(&life);
 }
