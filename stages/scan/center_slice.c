@@ -745,6 +745,17 @@ static struct view_ends blocks_view_ends(const float *p, int64_t n_views, int64_
     return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
 }
 
+/* Returns what the ends see of the object: a stripe there is none of it, and nor is what the
+ * medians that take stripes away bring to an end from an edge close to it. */
+static struct view_ends find_ends(const float *raw, const struct center_search *search,
+                                  enum ts_quantity quantity)
+{
+    const int64_t n_views = search->views->n, n = search->n_detectors;
+    const struct view_ends clean = blocks_view_ends(search->p, n_views, n, quantity),
+                           ends = blocks_view_ends(raw, n_views, n, quantity);
+    return (struct view_ends){fmin(clean.first, ends.first), fmin(clean.last, ends.last)};
+}
+
 /* Cleans the sinogram, and finds its center of mass. */
 static void begin(const struct center_slice *slice, struct look *look)
 {
@@ -753,8 +764,7 @@ static void begin(const struct center_slice *slice, struct look *look)
     struct memory_layout layout = {.base = slice->scratch};
     const struct room room = lay_out(context, &layout);
     ts_center_clean(slice->sinogram, search.views->n, search.n_detectors, room.clean, room.work);
-    look->truncation =
-        blocks_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
+    look->truncation = find_ends(slice->sinogram, &search, context->in.quantity);
     look->cut_off = ts_view_end_is_cut_off(look->truncation.first) ||
                     ts_view_end_is_cut_off(look->truncation.last);
     look->shared = ts_center_shared(&search, slice->sinogram, room.work);

@@ -135,6 +135,28 @@ TEST_ON_BOTH(center_truncated, is_found_within_its_error)
               errors.n);
 }
 
+/* Discs that leave two detector pixels or a 64th of the row of air at each end are not cut off. */
+Test(center_truncated, is_not_said_of_what_nearly_fills_the_row)
+{
+    static const enum ts_quantity quantities[] = {TS_LINE_INTEGRAL, TS_TRANSMISSION, TS_COUNTS};
+    for (int i = 0; i < 15; i++) { /* noise of counts looks like a change of views */
+        const int64_t n = (int64_t[]){64, 96, 192}[i % 3];
+        struct ts_image image = ts_disc_scan(1, 90, n, 0, 2, TS_F32);
+        struct disc discs[DISCS] = {{0, 0, 1 - 2 * fmax(2, (double)(n / 64)) / (double)n, 1},
+                                    {0.3, 0.2, 0.1, 1}};
+        for (int k = 2; k < DISCS; k++)
+            discs[k].radius = 0.01;
+        image.quantity = quantities[i / 3 % 3];
+        draw(&image, 0.5 * (double)(n - 1), discs, i < 9 ? 0 : 20000, (uint64_t)i);
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 2), TS_OK);
+        cr_expect(!ts_test_record(run.diag, "center-truncated"), "%d: %g and %g", i,
+                  ts_test_table_at(&run, "truncation", 0), ts_test_table_at(&run, "truncation", 1));
+        ts_test_run_clear(&run);
+        free(image.data);
+    }
+}
+
 /* One end alone, each quantity, and what is asked for; without a warning where the object is
  * within. */
 TEST_ON_BOTH(center_truncated, is_said_of_what_is_cut_off_alone)
