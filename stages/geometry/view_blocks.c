@@ -44,3 +44,77 @@ bool ts_view_end_is_cut_off(double share)
 {
     return share > 0.1;
 }
+
+/* Returns the mean of a detector pixel over all views. */
+static double column_mean(const struct view_blocks *blocks, int64_t d)
+{
+    double sum = 0;
+    for (int64_t v = 0; v < blocks->n_views; v++)
+        sum += (double)blocks->p[v * blocks->n + d];
+    return sum / (double)blocks->n_views;
+}
+
+/* Returns the deviation by noise of a block: of its values, and of its columns' means. */
+static double block_noise(const struct view_blocks *blocks)
+{
+    static const double of_absolute = 0.5117; /* sqrt(pi / 2 / 6): of second differences */
+    const int64_t n = blocks->n;
+    double values = 0, columns = 0, left = column_mean(blocks, 0), at = column_mean(blocks, 1);
+    for (int64_t d = 1; d + 1 < n; d++) {
+        const double right = column_mean(blocks, d + 1);
+        columns += fabs(left - 2 * at + right) / (double)(n - 2);
+        left = at;
+        at = right;
+    }
+    for (int64_t v = 0; v < blocks->n_views; v++) {
+        const float *row = blocks->p + v * n;
+        for (int64_t d = 1; d + 1 < n; d++)
+            values += fabs((double)row[d - 1] - 2 * (double)row[d] + (double)row[d + 1]) /
+                      (double)((n - 2) * blocks->n_views);
+    }
+    const double strip = (double)blocks->strip,
+                 views = (double)blocks->n_views / (double)blocks->groups;
+    return of_absolute * sqrt((values * values / views + columns * columns) / strip);
+}
+
+double ts_view_blocks_contrast(const struct view_blocks *light)
+{
+    enum { DEVIATIONS = 8 };
+    double darkest = INFINITY, brightest = -INFINITY, least, most;
+    if (light->n < 4 * light->strip)
+        return 0;
+    for (int64_t first = 0; first + light->strip <= light->n; first += light->strip) {
+        ts_view_blocks_range(light, first, &least, &most);
+        darkest = fmin(darkest, least);
+        brightest = fmax(brightest, most);
+    }
+    return brightest - darkest > DEVIATIONS * block_noise(light) && brightest > 0
+               ? (brightest - darkest) / brightest
+               : 0;
+}
+
+/* Fits a line to the columns of an end, from the outermost one inward, as line integrals. Returns
+ * whether they fall outward by more than columns deviate, and than a 20th of them over half the
+ * row. */
+static bool end_rises(const struct view_blocks *light, bool last)
+{
+    enum { PARTS = 16, LEAST = 8, DEVIATIONS = 6 };
+    const int64_t n = light->n, width = n / PARTS > LEAST ? n / PARTS : LEAST;
+    double sum = 0, moment = 0, squares = 0, of_places = 0;
+    for (int64_t i = 0; i < width; i++) {
+        const double at = -log(fmax(1e-30, column_mean(light, last ? n - 1 - i : i))),
+                     place = (double)i - 0.5 * (double)(width - 1);
+        sum += at;
+        moment += at * place;
+        squares += at * at;
+        of_places += place * place;
+    }
+    const double slope = moment / of_places, mean = sum / (double)width,
+                 rest = fmax(0, squares - sum * mean - slope * moment) / (double)(width - 2);
+    return slope > DEVIATIONS * sqrt(rest / of_places) && slope * 0.5 * (double)n > 0.05 * mean;
+}
+
+bool ts_view_ends_rise(const struct view_blocks *light)
+{
+    return light->n >= 64 && end_rises(light, false) && end_rises(light, true);
+}

@@ -25,6 +25,12 @@ double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64
 /* Finds the least and the largest of these means over all groups. */
 void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least,
                           double *most);
+/* Returns the least of all these means of light, less than the largest and divided by it: what is
+ * seen beside air. Returns 0 if noise may be the cause, of single values or of whole columns. */
+double ts_view_blocks_contrast(const struct view_blocks *light);
+/* Returns whether light rises outward at both ends: an object goes on beyond them, and falls off.
+ */
+bool ts_view_ends_rise(const struct view_blocks *light);
 /* How much of the object the first and the last end of the rows see, as fractions of the most that
  * any block sees: from 0 (air) to 1. Line integrals and transmissions are compared with those of
  * air. For counts and intensities, whose value in air is not known, it is their change from view to

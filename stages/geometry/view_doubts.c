@@ -413,7 +413,9 @@ static void try_angles(const struct rows *rows, const struct measures *now, enum
     if (!fits_better(rows, now, &other) || !(share < *best))
         return;
     *best = share;
-    *doubts = (struct view_doubts){kind, rows->arc, arc};
+    doubts->kind = kind;
+    doubts->first = rows->arc;
+    doubts->second = arc;
 }
 
 /* Tries the numbers from `first` on in their order as texts. */
@@ -515,7 +517,9 @@ static void doubt_axis(const struct rows *rows, const struct measures *now, doub
         !(better_axis * mirrored(rows, now, pairs, n_pairs, now->center) <
           mirrored(rows, now, pairs, n_pairs, axis)))
         return;
-    *doubts = (struct view_doubts){VIEWS_OFF_AXIS, now->center, now->error};
+    doubts->kind = VIEWS_OFF_AXIS;
+    doubts->first = now->center;
+    doubts->second = now->error;
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -605,8 +609,10 @@ static void doubt_leaps(const struct rows *rows, bool comparable, const struct v
     const double *com = rows->com;
     if (view != v)
         step = 0.5 * (com[v] + com[v + 1] - com[v - 1] - com[v - 2]);
-    if (fabs(step) > bad_moment(rows))
-        *doubts = (struct view_doubts){VIEWS_MOVED, (double)v, step};
+    if (fabs(step) <= bad_moment(rows))
+        return;
+    doubts->kind = VIEWS_MOVED;
+    doubts->second = step;
 }
 
 static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, bool comparable,
@@ -630,12 +636,17 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
     const bool moved = comparable && has_moved(rows, &view, &step);
     if (!find_leaps(rows, views, comparable, &leaps))
         return false;
-    if (leaps.n > 0)
+    if (leaps.n > 0) {
         doubt_leaps(rows, comparable, &leaps, view, step, doubts);
-    else if (moved)
-        *doubts = (struct view_doubts){VIEWS_MOVED, (double)view, step};
-    else if (comparable)
+    } else if (moved) {
+        doubts->kind = VIEWS_MOVED;
+        doubts->first = (double)view;
+        doubts->second = step;
+    } else if (comparable) {
+        doubts->center = now.center;
+        doubts->error = now.error;
         doubt_axis(rows, &now, axis, pairs, n_pairs, doubts);
+    }
     return true;
 }
 
@@ -666,7 +677,7 @@ bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, doub
                     struct view_doubts *doubts)
 {
     const int64_t n_views = views->n, bins = n < MOST_BINS ? n : MOST_BINS;
-    *doubts = (struct view_doubts){0};
+    *doubts = (struct view_doubts){.center = NAN, .error = NAN};
     if (n_views < LEAST_VIEWS || n < LEAST_DETECTORS)
         return true;
     double *room = malloc((size_t)(n_views * (5 + bins) + n + 1) * sizeof *room);

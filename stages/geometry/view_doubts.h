@@ -25,6 +25,7 @@ enum view_doubt {
 struct view_doubts {
     enum view_doubt kind;
     double first, second;
+    double center, error; /* the axis that centers of mass say, NAN if the rows do not show it */
 };
 
 /* Looks at line integrals p (view, detector) whose rotation axis is on detector pixel `axis`.
