@@ -60,15 +60,21 @@ enum rows_kind {
     ROWS_STARVED,
     ROWS_REPEATED,
     ROWS_BLANK,
+    ROWS_OBJECT, /* what is seen beside air, a share of it */
+    ROWS_CENTER, /* first: the detector pixel of the axis, last: its error */
+    ROWS_LEANS,  /* of all slices that are looked at: the same of two, in `runs` with the slice */
     ROWS_KINDS
 };
-enum { ROWS_RUNS = 16 };
+/* So many slices are looked at, the middle one among them. */
+enum { ROWS_RUNS = 16, ROWS_PLACES = 5, ROWS_MIDDLE = ROWS_PLACES / 2 };
 struct rows_found {
     int64_t amount;      /* in thousandths, or a number of views; 0: nothing is wrong */
     int64_t first, last; /* views, or what else the kind has */
     int64_t share;       /* of light, in thousandths */
     /* of numbers of views: ranges [first, end); only the first ROWS_RUNS are kept */
     int64_t n_runs, runs[ROWS_RUNS][2];
+    int64_t elsewhere; /* the slice in which it was found, -1 if that is the middle one */
+    char slice[24];    /* as it is called */
 };
 
 /* What a node gives, on whichever device it is computed. */
@@ -82,7 +88,7 @@ struct run_result {
     /* the first slice, counted through all volumes, in which the stage made NaN or infinite values
        from others; INT64_MAX: none */
     int64_t not_finite;
-    struct rows_found rows[ROWS_KINDS]; /* what is wrong with its input (run_rows.h) */
+    struct rows_found rows[ROWS_PLACES][ROWS_KINDS]; /* what is wrong with its input (run_rows.h) */
     /* largest magnitude that became infinite when this rank rounded to halves before the writer; 0:
        none */
     float largest;

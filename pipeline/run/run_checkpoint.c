@@ -184,13 +184,13 @@ static enum ts_status pass_tables(struct slab_file *file, int32_t i)
    examined. */
 static enum ts_status pass_rows(struct slab_file *file, int32_t i)
 {
-    struct rows_found *seen = file->run->results[i].rows, stored[ROWS_KINDS];
+    struct rows_found *seen = file->run->results[i].rows[0], stored[ROWS_PLACES * ROWS_KINDS];
     memcpy(stored, seen, sizeof stored);
     if (!pass(file, stored, sizeof stored))
         return TS_RUN_FAILED;
-    for (int kind = 0; kind < ROWS_KINDS; kind++)
-        if (stored[kind].amount > seen[kind].amount)
-            seen[kind] = stored[kind];
+    for (int k = 0; k < ROWS_PLACES * ROWS_KINDS; k++)
+        if (stored[k].amount > seen[k].amount)
+            seen[k] = stored[k];
     return TS_OK;
 }
 

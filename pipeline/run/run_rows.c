@@ -257,6 +257,8 @@ static double light_of_air(const struct view_blocks *blocks)
     if (!have_air(blocks, 0))
         return 0;
     const double end = level_of_ends(blocks);
+    if (end > 0 && ts_view_ends_rise(blocks)) /* an object that goes on beyond the detector */
+        return 0;
     return fabs(end) > log(air_most) ? exp(-end) : 0;
 }
 
@@ -434,14 +436,16 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
     const bool scan =
                    ts_image_is_sinogram(&context->in) && context->in.axes[1].kind == TS_AXIS_VIEW,
                first = scan && is_first(plan, i);
-    unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
+    unsigned kinds = scan ? 1U << ROWS_OBJECT : 0;
+    if (context->stage->traits & TRAIT_ROWS_END_IN_AIR)
+        kinds |= 1U << ROWS_CUT_OFF;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
         kinds |= OF_LIGHT | 1U << ROWS_BRIGHT;
     if (scan && context->in.quantity == TS_LINE_INTEGRAL &&
         context->in.beam.kind == TS_BEAM_PARALLEL && !ts_image_is_sinogram(&node->out) &&
         context->in.axes[1].unit && !strcmp(context->in.axes[1].unit, "degree") &&
         !context->in.axes[2].positions)
-        kinds |= 1U << ROWS_DOUBTED;
+        kinds |= 1U << ROWS_DOUBTED | 1U << ROWS_CENTER;
     if (scan && context->stage->traits & TRAIT_ENDS_ARE_AIR)
         kinds |= 1U << ROWS_OBJECT_AS_AIR | 1U << ROWS_DARK;
     if (first)
@@ -450,7 +454,7 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
         kinds |= 1U << ROWS_STARVED;
     if (first && context->in.quantity == TS_LINE_INTEGRAL)
         kinds |= OF_LIGHT | 1U << ROWS_INVERTED;
-    return kinds;
+    return kinds == 1U << ROWS_OBJECT ? 0 : kinds;
 }
 
 /* Returns how many detector pixels a stage with TRAIT_ENDS_ARE_AIR takes for air at each end. */
@@ -500,6 +504,13 @@ static struct rows_found find_change(enum rows_kind kind, const struct look *loo
     return found;
 }
 
+/* Returns whether there is only air, and noise. */
+static bool is_empty(const struct view_blocks *light)
+{
+    return light->n >= light->strip && ts_view_blocks_contrast(light) == 0 &&
+           fabs(level_of_ends(light)) < log(air_most);
+}
+
 static struct rows_found find(enum rows_kind kind, const struct look *look)
 {
     const int64_t n_views = look->views.n, n = look->n;
@@ -508,8 +519,14 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     struct rows_found found = {0};
     double share;
     switch (kind) {
+    case ROWS_OBJECT:
+        found.amount = llround(WHOLE * ts_view_blocks_contrast(&light));
+        return found;
     case ROWS_CUT_OFF:
+        if (is_empty(&light))
+            return found;
         share = share_of_ends(&blocks, &found.first);
+        found.first &= !ts_view_ends_rise(&light);
         found.amount = ts_view_end_is_cut_off(share) ? (int64_t)(WHOLE * share) : 0;
         return found;
     case ROWS_OBJECT_AS_AIR:
@@ -546,15 +563,18 @@ static double axis_of(const struct ts_axis *detectors)
     return -detectors->first / ts_axis_spacing(detectors);
 }
 
-/* Sets what contradicts the geometry, its numbers in thousandths. */
+/* Sets what contradicts the geometry, its numbers in thousandths, and the axis that is seen. */
 static enum ts_status find_doubts(const struct look *look, struct rows_found *found,
-                                  struct ts_diag *diag)
+                                  struct rows_found *center, struct ts_diag *diag)
 {
     struct view_doubts doubts;
     if (!ts_view_doubts(look->values, &look->views, look->n, axis_of(look->detectors), &doubts))
         return ts_diag_no_memory(diag, (size_t)look->n);
     *found = (struct rows_found){doubts.kind, llround(WHOLE * doubts.first),
                                  llround(WHOLE * doubts.second)};
+    if (isfinite(doubts.center) && isfinite(doubts.error) && center->amount == 0)
+        *center =
+            (struct rows_found){1, llround(WHOLE * doubts.center), llround(WHOLE * doubts.error)};
     return TS_OK;
 }
 
@@ -591,7 +611,8 @@ static struct rows_found leave_out_dark(struct look *look)
 /* Gives the views of a finding the numbers that they have with those that were left out. */
 static void number_views(const struct look *look, enum rows_kind kind, struct rows_found *found)
 {
-    if (kind == ROWS_DOUBTED && found->amount == VIEWS_MOVED)
+    if (kind == ROWS_DOUBTED && (found->amount == VIEWS_MOVED || found->amount == VIEWS_LEAP ||
+                                 found->amount == VIEWS_STRAY))
         found->first = WHOLE * look->kept[found->first / WHOLE];
     if (found->amount == 0 ||
         (kind != ROWS_STEP && kind != ROWS_DIM && kind != ROWS_REPEATED && kind != ROWS_BLANK))
@@ -605,25 +626,26 @@ static void number_views(const struct look *look, enum rows_kind kind, struct ro
 }
 
 /* Examines what was loaded, for these kinds. */
-static enum ts_status look_for(struct run *run, int32_t node, unsigned kinds, struct look *look)
+static enum ts_status look_for(struct run *run, struct rows_found rows[ROWS_KINDS], unsigned kinds,
+                               struct look *look)
 {
     const struct rows_found dark = kinds & (OF_LIGHT | 1U << ROWS_DARK | 1U << ROWS_DOUBTED)
                                        ? leave_out_dark(look)
                                        : (struct rows_found){0};
     enum ts_status status = TS_OK;
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
-        struct rows_found found = {0}, *most = &run->results[node].rows[kind];
-        if (!(kinds >> kind & 1))
+        struct rows_found found = {0};
+        if (!(kinds >> kind & 1) || kind == ROWS_CENTER)
             continue;
         if (kind == ROWS_DARK)
             found = dark;
         else if (kind == ROWS_DOUBTED)
-            status = find_doubts(look, &found, run->diag);
+            status = find_doubts(look, &found, &rows[ROWS_CENTER], run->diag);
         else
             found = find((enum rows_kind)kind, look);
         number_views(look, (enum rows_kind)kind, &found);
-        if (found.amount > most->amount)
-            *most = found;
+        if (found.amount > rows[kind].amount)
+            rows[kind] = found;
     }
     return status;
 }
@@ -644,13 +666,21 @@ static size_t lay_out(struct look *look, size_t count, void *base)
     return layout.bytes;
 }
 
-enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input)
+/* Returns the slice at a place, of nz: the middle one, and those that halve the other fifths; -1 if
+ * it is that of another place. */
+static int64_t slice_at(int64_t nz, int place)
 {
-    const struct ts_image *in = &run->plan->nodes[node].context.in;
-    const unsigned kinds = kinds_of(run->plan, node);
-    const int64_t z = (in->axes[0].n - 1) / 2 - input->z_first;
-    if (kinds == 0 || z < 0 || z >= input->axes[0].n)
-        return TS_OK;
+    const int64_t middle = (nz - 1) / 2, z = (2 * place + 1) * nz / (2 * ROWS_PLACES);
+    if (place == ROWS_MIDDLE)
+        return middle;
+    const bool other = z == middle || (place > 0 && z == (2 * place - 1) * nz / (2 * ROWS_PLACES));
+    return other ? -1 : z;
+}
+
+/* Examines slice z of the input. */
+static enum ts_status look_at_slice(struct run *run, int32_t node, const struct ts_image *input,
+                                    int64_t z, struct rows_found rows[ROWS_KINDS])
+{
     struct look look = {.views = input->axes[1],
                         .detectors = &input->axes[2],
                         .n = input->axes[2].n,
@@ -663,13 +693,27 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
                                 : ts_diag_no_memory(run->diag, bytes + look_bytes);
     if (status == TS_OK) {
         lay_out(&look, count, base);
-        load(&look, stored, input->dtype, count, in->quantity);
+        load(&look, stored, input->dtype, count, look.node->context.in.quantity);
         for (int64_t v = 0; v < look.views.n; v++)
             look.kept[v] = v;
-        status = look_for(run, node, kinds, &look);
+        status = look_for(run, rows, kinds_of(run->plan, node), &look);
     }
     free(stored);
     free(base);
+    return status;
+}
+
+enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input)
+{
+    const int64_t nz = run->plan->nodes[node].context.in.axes[0].n;
+    enum ts_status status = TS_OK;
+    if (kinds_of(run->plan, node) == 0)
+        return TS_OK;
+    for (int place = 0; status == TS_OK && place < ROWS_PLACES; place++) {
+        const int64_t slice = slice_at(nz, place), z = slice - input->z_first;
+        if (slice >= 0 && z >= 0 && z < input->axes[0].n)
+            status = look_at_slice(run, node, input, z, run->results[node].rows[place]);
+    }
     return status;
 }
 
@@ -743,6 +787,95 @@ static void hint_at_views(struct run *run, int32_t node, const struct rows_found
                      (long long)found->first, (long long)found->last + 1, source->label);
 }
 
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+/* What was found at all places of a node. */
+struct places {
+    struct rows_found found[ROWS_PLACES][ROWS_KINDS];
+    int64_t slices[ROWS_PLACES];
+    int order[ROWS_PLACES], n; /* those whose slices see the object, that nearest to the middle
+                                * first; the middle if none does */
+};
+
+static enum ts_status join_places(struct run *run, int32_t node, unsigned kinds,
+                                  struct places *places)
+{
+    static const int by_distance[ROWS_PLACES] = {2, 1, 3, 0, 4};
+    enum { LEAST_PART = 10 }; /* of the most that a slice sees */
+    enum ts_status status = TS_OK;
+    int64_t most = 0;
+    memcpy(places->found, run->results[node].rows, sizeof places->found);
+    for (int place = 0; status == TS_OK && place < ROWS_PLACES; place++) {
+        places->slices[place] = slice_at(run->plan->nodes[node].context.in.axes[0].n, place);
+        for (int kind = 0; run->fleet && status == TS_OK && kind < ROWS_KINDS; kind++)
+            if (kinds >> kind & 1)
+                status = join(&places->found[place][kind]);
+        most = places->found[place][ROWS_OBJECT].amount > most
+                   ? places->found[place][ROWS_OBJECT].amount
+                   : most;
+    }
+    for (int i = 0; i < ROWS_PLACES; i++) {
+        const int64_t seen = places->found[by_distance[i]][ROWS_OBJECT].amount;
+        if (seen > 0 && seen * LEAST_PART >= most)
+            places->order[places->n++] = by_distance[i];
+    }
+    if (places->n == 0)
+        places->order[places->n++] = ROWS_MIDDLE;
+    return status;
+}
+
+/* Finds an axis that leans: two slices see it on other detector pixels by more than one and than
+ * their errors, at least one of them says that it is off, and other slices see it between. */
+static struct rows_found find_lean(const struct places *places)
+{
+    enum { ERRORS = 3, PART = 4 };
+    int low = -1, high = -1;
+    bool off = false;
+    for (int i = 0; i < places->n; i++) {
+        const int place = places->order[i];
+        const struct rows_found *found = places->found[place];
+        if (found[ROWS_CENTER].amount == 0)
+            continue;
+        low = low < 0 || place < low ? place : low;
+        high = place > high ? place : high;
+        off |= found[ROWS_DOUBTED].amount == VIEWS_OFF_AXIS;
+    }
+    if (!off || low == high)
+        return (struct rows_found){0};
+    const struct rows_found *a = &places->found[low][ROWS_CENTER],
+                            *b = &places->found[high][ROWS_CENTER];
+    const double apart = (double)(b->first - a->first) / WHOLE,
+                 errors = (double)(a->last + b->last) / WHOLE,
+                 slices = (double)(places->slices[high] - places->slices[low]);
+    if (fabs(apart) <= 1 + ERRORS * errors)
+        return (struct rows_found){0};
+    for (int place = low + 1; place < high; place++) {
+        const struct rows_found *at = &places->found[place][ROWS_CENTER];
+        const double along = (double)(places->slices[place] - places->slices[low]) / slices,
+                     beside = (double)(at->first - a->first) / WHOLE - along * apart;
+        if (at->amount > 0 && fabs(beside) > fabs(apart) / PART + ERRORS * errors)
+            return (struct rows_found){0};
+    }
+    return (struct rows_found){
+        .amount = 1, .runs = {{places->slices[low], a->first}, {places->slices[high], b->first}}};
+}
+
+/* Returns what is told of a kind, and of which slice: that nearest to the middle of those that see
+ * the object or, of faults that a part of the frame may have, the nearest that has it. Of an axis
+ * that is off elsewhere nothing is told, unless it leans. */
+static struct rows_found choose(const struct places *places, enum rows_kind kind, int64_t *slice)
+{
+    const bool any = kind == ROWS_DOUBTED || kind == ROWS_REPEATED || kind == ROWS_DARK;
+    for (int i = 0; i < (any ? places->n : 1); i++) {
+        const struct rows_found *found = &places->found[places->order[i]][kind];
+        *slice = places->slices[places->order[i]];
+        if (found->amount > 0 &&
+            (i == 0 || kind != ROWS_DOUBTED || found->amount != VIEWS_OFF_AXIS))
+            return *found;
+    }
+    return (struct rows_found){0};
+}
+
 /* Warns of what was found in the input of a node. */
 static enum ts_status warn_of_node(struct run *run, int32_t i)
 {
@@ -750,19 +883,21 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
     const struct ts_image *in = &node->context.in;
     const unsigned kinds = kinds_of(run->plan, i);
     struct diag_site site = {.span = node->set.span, .stage = node->label};
-    enum ts_status status = TS_OK;
     const bool has_air = is_behind(run->plan, i, TRAIT_ENDS_ARE_AIR);
     bool is_bright = false, is_told = false; /* that air is not 1 */
-    for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
-        struct rows_found found = run->results[i].rows[kind];
-        if (!(kinds >> kind & 1))
+    struct places places = {.n = 0};
+    const enum ts_status status = join_places(run, i, kinds, &places);
+    const struct rows_found lean = find_lean(&places);
+    if (status == TS_OK && lean.amount > 0)
+        ts_run_rows_warn(run->diag, &site, ROWS_LEANS, &lean, in, has_air);
+    for (int kind = 0; status == TS_OK && kind < ROWS_OBJECT; kind++) {
+        int64_t slice;
+        struct rows_found found = choose(&places, (enum rows_kind)kind, &slice);
+        if (found.amount == 0 || (is_bright && (kind == ROWS_AIR || kind == ROWS_STEP)) ||
+            (is_told && kind == ROWS_DRIFT) ||
+            (lean.amount > 0 && kind == ROWS_DOUBTED && found.amount == VIEWS_OFF_AXIS))
             continue;
-        status = run->fleet ? join(&found) : TS_OK;
-        if (status != TS_OK || found.amount == 0)
-            continue;
-        if ((is_bright && (kind == ROWS_AIR || kind == ROWS_STEP)) ||
-            (is_told && kind == ROWS_DRIFT))
-            continue;
+        ts_run_rows_name(&found, slice, in->axes[0].n);
         ts_run_rows_warn(run->diag, &site, (enum rows_kind)kind, &found, in, has_air);
         if (found.n_runs > 0 && (kind != ROWS_DIM || found.n_runs <= ROWS_RUNS))
             hint_at_views(run, i, &found);

@@ -9,17 +9,18 @@
  * (frames-repeated). Of a stage with TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off,
  * air-object), and of line integrals that are read if the object has less than air
  * (integrals-inverted). Of a reconstruction it warns if views contradict the axis or the angles
- * (center-off, sample-moved, angles-contradicted), and of a stage with the parameter `lowest` if
- * what it fills is in the shadow of the object (filled-starved). One slice of each volume is looked
- * at, the middle one.
+ * (center-off, center-leans, sample-moved, angles-contradicted), and of a stage with the parameter
+ * `lowest` if what it fills is in the shadow of the object (filled-starved). Five slices of each
+ * volume are looked at; what is told is that of the one nearest to the middle of those that see an
+ * object.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H
 
 #include "pipeline/run/run.h"
 
-/* Examines the slices from which a node is computed, if the middle one is among them and the node's
-   stage has that trait. */
+/* Examines those of the slices from which a node is computed, if the node's stage has that trait.
+ */
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input);
 /* Warns of what was found in all volumes, on all ranks. */
 enum ts_status ts_run_warn_of_rows(struct run *run);
@@ -27,6 +28,8 @@ enum ts_status ts_run_warn_of_rows(struct run *run);
 /* Levels are found in thousandths; a transmission above this is too bright. */
 #define ROWS_WHOLE 1000
 #define ROWS_BRIGHT_FROM 1.3
+/* Names the slice, of nz, in which it was found. */
+void ts_run_rows_name(struct rows_found *found, int64_t slice, int64_t nz);
 /* Warns of what was found in the input `in` of a node, behind a stage with TRAIT_ENDS_ARE_AIR or
  * not (`has_air`). The function writes the code of `site`. */
 void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,

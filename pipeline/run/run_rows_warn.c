@@ -13,13 +13,13 @@ static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site,
                             const struct rows_found *found, bool has_air)
 {
     site->code = "rows-cut-off";
-    ts_diag_warning(
-        diag, site,
-        "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most "
-        "that is seen. The object goes on beyond the detector, which is taken for air, so that "
-        "values come out too high%s",
-        100 * (double)found->amount / ROWS_WHOLE,
-        has_air ? "" : "; or air is not 0 there, because the flats or the beam changed");
+    ts_diag_warning(diag, site,
+                    "the rows do not end in air: an end of them in %s sees %.0f %% of the most "
+                    "that is seen. The object goes on beyond the detector, which is taken for air, "
+                    "so that values come out too high%s",
+                    found->slice, 100 * (double)found->amount / ROWS_WHOLE,
+                    has_air ? ""
+                            : "; or air is not 0 there, because the flats or the beam changed");
     ts_diag_hint(diag, found->first && !has_air ? PAD_HINT
                            "; if both ends are air, `air` before minus_log makes it 0, "
                            "with as many `detectors` as see no object"
@@ -33,16 +33,16 @@ static void warn_of_object_as_air(struct ts_diag *diag, struct diag_site *site,
     site->code = found->first ? "rows-cut-off" : "air-object";
     if (found->first)
         ts_diag_warning(diag, site,
-                        "the rows do not end in air: an end of them in the middle slice sees %.0f "
-                        "%% of the most that is seen. The object goes on beyond the detector, and "
-                        "is taken for air, so that values come out too low",
-                        percent);
+                        "the rows do not end in air: an end of them in %s sees %.0f %% of the most "
+                        "that is seen. The object goes on beyond the detector, and is taken for "
+                        "air, so that values come out too low",
+                        found->slice, percent);
     else
-        ts_diag_warning(diag, site,
-                        "of the outermost detector pixels, which are taken for air, the innermost "
-                        "see %.0f %% of the most that is seen in the middle slice: they see the "
-                        "object, so that values come out too low",
-                        percent);
+        ts_diag_warning(
+            diag, site,
+            "of the outermost detector pixels, which are taken for air, the innermost see %.0f %% "
+            "of the most that is seen in %s: they see the object, so that values come out too low",
+            percent, found->slice);
     ts_diag_hint(diag, found->first
                            ? "leave `air` out, and put `pad: {}` before the reconstruction, which "
                              "lessens what an object that is cut off does"
@@ -57,9 +57,9 @@ static void warn_of_inverted(struct ts_diag *diag, struct diag_site *site,
     site->code = "integrals-inverted";
     ts_diag_warning(diag, site,
                     "the line integrals are %.2f at the ends of the rows and fall to %.2f in "
-                    "between, in the middle slice: an object has more than air, and these look "
-                    "like %s",
-                    air, least, light ? "transmissions" : "line integrals with the other sign");
+                    "between, in %s: an object has more than air, and these look like %s",
+                    air, least, found->slice,
+                    light ? "transmissions" : "line integrals with the other sign");
     ts_diag_hint(diag, light ? "`quantity: transmission` of the input, and `minus_log` before the "
                                "reconstruction"
                              : "the logarithm of transmissions is taken with a minus; the picture "
@@ -84,31 +84,33 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
     if (kind == ROWS_BRIGHT) {
         site->code = "transmission-bright";
         ts_diag_warning(diag, site,
-                        "%.0f %% of the middle slice have a transmission above %.3g: the flats "
-                        "were darker than the beam of the views, as of another exposure",
-                        100 * amount, ROWS_BRIGHT_FROM);
+                        "%.0f %% of %s have a transmission above %.3g: the flats were darker than "
+                        "the beam of the views, as of another exposure",
+                        100 * amount, found->slice, ROWS_BRIGHT_FROM);
     } else if (kind == ROWS_STEP) {
         site->code = "air-level";
         ts_diag_warning(
             diag, site,
             "the transmission of the air at both ends of the rows becomes %.2f times that of the "
-            "views before from view %lld of the middle slice on: the beam or the exposure changed",
-            amount, (long long)found->first);
+            "views before from view %lld of %s on: the beam or the exposure changed",
+            amount, (long long)found->first, found->slice);
     } else if (kind == ROWS_DRIFT) {
         site->code = "air-level";
         ts_diag_warning(
             diag, site,
-            "the transmission of the air at both ends of the rows changes evenly in the "
-            "middle slice, from the first view to %.2f times that in the last: the "
-            "beam decayed or drifted",
-            amount);
+            "the transmission of the air at both ends of the rows changes evenly in %s, from the "
+            "first view to %.2f times that in the last: the beam decayed or drifted",
+            found->slice, amount);
     } else {
         site->code = "air-level";
-        ts_diag_warning(diag, site,
-                        "the air at both ends of the rows has a transmission of %.2f in the middle "
-                        "slice, and 1 was expected%s: the flats were of another exposure than the "
-                        "views, or the beam changed",
-                        amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
+        ts_diag_warning(
+            diag, site,
+            "both ends of the rows are even and have a transmission of %.2f in %s, and air has "
+            "1%s: "
+            "the flats were of another exposure than the views, %s",
+            amount, found->slice, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "",
+            amount < 1 ? "the beam changed, or the object goes on evenly beyond the detector"
+                       : "or the beam changed");
     }
     hint_at_air(diag, quantity, has_air);
 }
@@ -127,11 +129,11 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
         snprintf(which, sizeof which, "%lld of %lld views", amount, of);
     if (kind == ROWS_REPEATED) {
         site->code = "frames-repeated";
-        ts_diag_warning(
-            diag, site,
-            "%lld of %lld views have the very %s of the view before them in the middle slice, "
-            "noise included, from view %lld to view %lld: the camera has given a frame again",
-            amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first, last);
+        ts_diag_warning(diag, site,
+                        "%lld of %lld views have the very %s of the view before them in %s, noise "
+                        "included, from view %lld to view %lld: the camera has given a frame again",
+                        amount, of, image->quantity == TS_COUNTS ? "counts" : "values",
+                        found->slice, first, last);
         return;
     }
     char where[80] = "";
@@ -140,39 +142,40 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
     if (kind == ROWS_DARK) {
         site->code = "view-dark";
         ts_diag_warning(diag, site,
-                        "%s %s no light at all in the middle slice, and those beside %s do%s: a "
-                        "shutter was closed, or the object lets nothing pass there",
-                        which, one ? "gets" : "get", one ? "it" : "them", where);
+                        "%s %s no light at all in %s, and those beside %s do%s: a shutter was "
+                        "closed, or the object lets nothing pass there",
+                        which, one ? "gets" : "get", found->slice, one ? "it" : "them", where);
     } else if (kind == ROWS_DIM) {
         site->code = "air-level";
         ts_diag_warning(diag, site,
                         "%s %s %.2f times the light of those beside %s in the air at both ends of "
-                        "the rows, in the middle slice%s: the beam or the exposure changed",
+                        "the rows, in %s%s: the beam or the exposure changed",
                         which, one ? "has" : "have", (double)found->share / ROWS_WHOLE,
-                        one ? "it" : "them", where);
+                        one ? "it" : "them", found->slice, where);
         hint_at_air(diag, image->quantity, has_air);
     } else {
         site->code = "view-blank";
         ts_diag_warning(diag, site,
-                        "%s %s nothing of the object in the middle slice, and those beside %s "
-                        "do%s: %s may be %s, or the object leaves the detector",
-                        which, one ? "shows" : "show", one ? "it" : "them", where,
+                        "%s %s nothing of the object in %s, and those beside %s do%s: %s may be "
+                        "%s, or the object leaves the detector",
+                        which, one ? "shows" : "show", found->slice, one ? "it" : "them", where,
                         one ? "it" : "they", one ? "a flat" : "flats");
     }
 }
 
-static void warn_of_leaps(struct ts_diag *diag, struct diag_site *site, enum view_doubt kind,
-                          double view, double n)
+static void warn_of_leaps(struct ts_diag *diag, struct diag_site *site,
+                          const struct rows_found *found)
 {
-    const bool stray = kind == VIEWS_STRAY;
+    const double view = (double)found->first / ROWS_WHOLE, n = (double)found->last / ROWS_WHOLE;
+    const bool stray = found->amount == VIEWS_STRAY;
     char more[64] = "";
     if (n > 1)
         snprintf(more, sizeof more, ", the first of %.0f such %s,", n, stray ? "views" : "places");
     site->code = "angles-contradicted";
     ts_diag_warning(diag, site,
-                    "view %.0f of the middle slice%s%s: %s another order than their angles, or "
-                    "the sample or the beam has moved",
-                    view, more,
+                    "view %.0f of %s%s%s: %s another order than their angles, or the sample or the "
+                    "beam has moved",
+                    view, found->slice, more,
                     stray ? " does not fit the views beside it"
                           : " differs from the view before it far more than neighbors elsewhere do",
                     stray ? "views are in" : "views are lost there or are in");
@@ -188,51 +191,53 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
         site->code = "center-off";
         ts_diag_warning(diag, site,
                         "the rotation axis is on detector pixel %.2f +- %.2f, as the centers of "
-                        "mass of the views of the middle slice and opposite views say, and is "
-                        "taken to be elsewhere: edges come out double",
-                        first, second);
-        ts_diag_hint(diag, "`center: {}` before it finds the axis");
+                        "mass of the views of %s and opposite views say, and is taken to be "
+                        "elsewhere: edges come out double",
+                        first, second, found->slice);
+        if (found->elsewhere >= 0)
+            ts_diag_hint(diag, "`center: {slice: %lld}` before it finds the axis",
+                         (long long)found->elsewhere);
+        else
+            ts_diag_hint(diag, "`center: {}` before it finds the axis");
         return;
     case VIEWS_MOVED:
         site->code = "sample-moved";
-        ts_diag_warning(
-            diag, site,
-            "the object moves by %.1f detector pixels at view %.0f of the middle slice, "
-            "as the centers of mass of the views say",
-            second, first);
+        ts_diag_warning(diag, site,
+                        "the object moves by %.1f detector pixels at view %.0f of %s, as the "
+                        "centers of mass of the views say",
+                        second, first, found->slice);
         return;
     case VIEWS_OTHER_ARC:
         site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles, which cover %.4g "
-                        "degrees: centers of mass and opposite views fit better if they cover "
-                        "%.4g",
-                        first, second);
+                        "the views of %s contradict their angles, which cover %.4g degrees: "
+                        "centers of mass and opposite views fit better if they cover %.4g",
+                        found->slice, first, second);
         break;
     case VIEWS_MILLIRADIANS:
         site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles, which cover %.5g "
-                        "degrees: they fit better as milliradians, which are %.4g degrees",
-                        first, second);
+                        "the views of %s contradict their angles, which cover %.5g degrees: they "
+                        "fit better as milliradians, which are %.4g degrees",
+                        found->slice, first, second);
         break;
     case VIEWS_IN_PASSES:
         site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles: they fit better if "
-                        "%.0f passes were made over the angles, each over every one in %.0f",
-                        second, second);
+                        "the views of %s contradict their angles: they fit better if %.0f passes "
+                        "were made over the angles, each over every one in %.0f",
+                        found->slice, second, second);
         break;
     case VIEWS_LEAP:
     case VIEWS_STRAY:
-        warn_of_leaps(diag, site, (enum view_doubt)found->amount, first, second);
+        warn_of_leaps(diag, site, found);
         break;
     default:
         site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
-                        "the views of the middle slice contradict their angles: they fit better if "
-                        "the frames are in the order of their numbers as texts, such as 1, 10, "
-                        "100, 2");
+                        "the views of %s contradict their angles: they fit better if the frames "
+                        "are in the order of their numbers as texts, such as 1, 10, 100, 2",
+                        found->slice);
     }
     ts_diag_hint(diag, "look at the angles of the scan, their unit and the order of the frames");
 }
@@ -243,19 +248,41 @@ static void warn_of_starved(struct ts_diag *diag, struct diag_site *site,
 {
     const bool integrals = image->quantity == TS_LINE_INTEGRAL;
     site->code = "filled-starved";
-    ts_diag_warning(
-        diag, site,
-        "%lld pixels of the middle slice that are filled, %.2g %% of it, lie in the "
-        "shadow of the object or beside each other, and elsewhere in other views: where "
-        "few photons pass they were measured, and what is filled in is too %s",
-        (long long)found->amount,
-        100 * (double)found->amount / (double)(image->axes[1].n * image->axes[2].n),
-        integrals ? "low" : "bright");
+    ts_diag_warning(diag, site,
+                    "%lld pixels of %s that are filled, %.2g %% of it, lie in the shadow of the "
+                    "object or beside each other, and elsewhere in other views: where few photons "
+                    "pass they were measured, and what is filled in is too %s",
+                    (long long)found->amount, found->slice,
+                    100 * (double)found->amount / (double)(image->axes[1].n * image->axes[2].n),
+                    integrals ? "low" : "bright");
     ts_diag_hint(diag, integrals
                            ? "`nonpositive: floor` of minus_log keeps them, with the transmission "
                              "of half a photon as `floor`"
                            : "`lowest` below the noise of the darks keeps them, and `floor` of "
                              "minus_log bounds them, such as the transmission of half a photon");
+}
+
+static void warn_of_lean(struct ts_diag *diag, struct diag_site *site,
+                         const struct rows_found *found)
+{
+    site->code = "center-leans";
+    ts_diag_warning(diag, site,
+                    "the rotation axis leans: it is on detector pixel %.2f in slice %lld and on "
+                    "%.2f in slice %lld, as the centers of mass of the views say, and is taken to "
+                    "be on one in all slices: edges come out double in some",
+                    (double)found->runs[0][1] / ROWS_WHOLE, (long long)found->runs[0][0],
+                    (double)found->runs[1][1] / ROWS_WHOLE, (long long)found->runs[1][0]);
+    ts_diag_hint(diag, "turn the frames until the axis is upright, or reconstruct a few slices at "
+                       "a time, each with a center of its own");
+}
+
+void ts_run_rows_name(struct rows_found *found, int64_t slice, int64_t nz)
+{
+    found->elsewhere = slice == (nz - 1) / 2 ? -1 : slice;
+    if (found->elsewhere < 0)
+        snprintf(found->slice, sizeof found->slice, "the middle slice");
+    else
+        snprintf(found->slice, sizeof found->slice, "slice %lld", (long long)slice);
 }
 
 void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
@@ -273,6 +300,9 @@ void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_ki
         return;
     case ROWS_STARVED:
         warn_of_starved(diag, site, found, in);
+        return;
+    case ROWS_LEANS:
+        warn_of_lean(diag, site, found);
         return;
     case ROWS_DOUBTED:
         warn_of_doubts(diag, site, found);

@@ -623,7 +623,8 @@ const struct stage flat_field_stage = {
            "that times a power of two, and not the largest of its type, and if at least 4 are "
            "there and more than 4 times as many as one step below it (`counts-piled`): a detector "
            "of 12 bits is saturated at 4095. `full_scale` is that value.\n\n"
-           "A run looks at the middle slice of a scan that it reads, and warns of views that have "
+           "A run looks at slices of a scan that it reads, as [fbp](fbp.md) says, and warns of "
+           "views that have "
            "the very values of the view before at another angle, noise included "
            "(`frames-repeated`). `minus_log` looks at the transmissions.\n\n"
            "Cost: one pass; the frames are read with the slices, twice.",

@@ -21,10 +21,10 @@ Test(rows_beam, whose_air_is_not_1_are_warned_of)
         double first, last;  /* factor of the first view and of the last one */
         const char *message; /* NULL: nothing is told */
     } rows[] = {
-        {{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "has a transmission of 1.24 in the middle slice"},
-        {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "has a transmission of 0.80"},
-        {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "has a transmission of 0.50"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "has a transmission of 0.84"},
+        {{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "have a transmission of 1.24 in the middle slice"},
+        {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "have a transmission of 0.80"},
+        {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "have a transmission of 0.50"},
+        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "have a transmission of 0.84"},
         {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
         {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
         {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
