@@ -28,6 +28,11 @@ enum ts_status ts_run_warn_of_rows(struct run *run);
 /* Levels are found in thousandths; a transmission above this is too bright. */
 #define ROWS_WHOLE 1000
 #define ROWS_BRIGHT_FROM 1.3
+/* Returns the bits of the kinds of faults that the input of a node may have. */
+unsigned ts_run_rows_kinds(const struct ts_plan *plan, int32_t node);
+/* Returns the slice at a place, of nz: the middle one, and those that halve the other fifths; -1 if
+ * it is that of another place. */
+int64_t ts_run_rows_slice(int64_t nz, int place);
 /* Names the slice, of nz, in which it was found. */
 void ts_run_rows_name(struct rows_found *found, int64_t slice, int64_t nz);
 /* Warns of what was found in the input `in` of a node, behind a stage with TRAIT_ENDS_ARE_AIR or

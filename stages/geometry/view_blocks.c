@@ -118,3 +118,27 @@ bool ts_view_ends_rise(const struct view_blocks *light)
 {
     return light->n >= 64 && end_rises(light, false) && end_rises(light, true);
 }
+
+/* Returns what a strip of the detector sees: its largest mean or, if the value of air is not known,
+ * the largest minus the smallest. */
+static double seen_by(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
+{
+    double least, most;
+    ts_view_blocks_range(blocks, first, &least, &most);
+    if (quantity == TS_LINE_INTEGRAL)
+        return most;
+    return quantity == TS_TRANSMISSION ? 1 - least : most - least;
+}
+
+struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n, enum ts_quantity quantity)
+{
+    const struct view_blocks blocks = ts_view_blocks(p, n_views, n, 1);
+    double most = 0;
+    for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
+        most = fmax(most, seen_by(&blocks, quantity, first));
+    const double left = seen_by(&blocks, quantity, 0),
+                 right = seen_by(&blocks, quantity, blocks.n - blocks.strip);
+    if (!(most > 0))
+        return (struct view_ends){0, 0};
+    return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
+}

@@ -38,6 +38,8 @@ bool ts_view_ends_rise(const struct view_blocks *light);
 struct view_ends {
     double first, last;
 };
+struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n,
+                              enum ts_quantity quantity);
 /* Returns true if the object continues beyond an end that sees this fraction of the most that any
  * block sees: from a tenth on. */
 bool ts_view_end_is_cut_off(double share);

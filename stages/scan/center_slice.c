@@ -720,39 +720,15 @@ static void write_tables(const struct center_slice *slice, const struct look *lo
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns what a strip of the detector sees: its largest mean or, if the value of air is not known,
- * the largest minus the smallest. */
-static double seen_by(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
-{
-    double least, most;
-    ts_view_blocks_range(blocks, first, &least, &most);
-    if (quantity == TS_LINE_INTEGRAL)
-        return most;
-    return quantity == TS_TRANSMISSION ? 1 - least : most - least;
-}
-
-static struct view_ends blocks_view_ends(const float *p, int64_t n_views, int64_t n,
-                                         enum ts_quantity quantity)
-{
-    const struct view_blocks blocks = ts_view_blocks(p, n_views, n, 1);
-    double most = 0;
-    for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
-        most = fmax(most, seen_by(&blocks, quantity, first));
-    const double left = seen_by(&blocks, quantity, 0),
-                 right = seen_by(&blocks, quantity, blocks.n - blocks.strip);
-    if (!(most > 0))
-        return (struct view_ends){0, 0};
-    return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
-}
-
 /* Returns what the ends see of the object: a stripe there is none of it, and nor is what the
  * medians that take stripes away bring to an end from an edge close to it. */
 static struct view_ends find_ends(const float *raw, const struct center_search *search,
                                   enum ts_quantity quantity)
 {
-    const int64_t n_views = search->views->n, n = search->n_detectors;
-    const struct view_ends clean = blocks_view_ends(search->p, n_views, n, quantity),
-                           ends = blocks_view_ends(raw, n_views, n, quantity);
+    const struct view_ends clean = ts_view_ends(search->p, search->views->n, search->n_detectors,
+                                                quantity),
+                           ends =
+                               ts_view_ends(raw, search->views->n, search->n_detectors, quantity);
     return (struct view_ends){fmin(clean.first, ends.first), fmin(clean.last, ends.last)};
 }
 
