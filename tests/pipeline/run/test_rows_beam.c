@@ -20,19 +20,21 @@ Test(rows_beam, whose_air_is_not_1_are_warned_of)
         struct scan scan;
         double first, last;  /* factor of the first view and of the last one */
         const char *message; /* NULL: nothing is told */
-    } rows[] = {
-        {{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "have a transmission of 1.24 in the middle slice"},
-        {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "have a transmission of 0.80"},
-        {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "have a transmission of 0.50"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "have a transmission of 0.84"},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
-        {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
-        {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
-        {{0, 0, 60, 47.5, 180, 0}, 1, 1, NULL}, /* the object goes on beyond the detector */
-        {{0, 0, 110, 47.5, 180, 0.01}, 1, 1, NULL},
-        {{0, 0, 400, 47.5, 180, 0.001}, 1, 1, NULL},
-        {{30, 5, 30, 47.5, 180, 0.01}, 1, 1, NULL},
-        {{0, 0, 50, 30.2, 360, 0.01}, 1, 1, NULL}};
+    } rows[] = {{{3, 2, 30, 47.5, 180, 0.01},
+                 1.25,
+                 1.25,
+                 "have a transmission of 1.24 in the middle slice"},
+                {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "have a transmission of 0.80"},
+                {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "have a transmission of 0.50"},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "have a transmission of 0.84"},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
+                {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
+                {{0, 0, 60, 47.5, 180, 0}, 1, 1, NULL}, /* the object goes on beyond the detector */
+                {{0, 0, 110, 47.5, 180, 0.01}, 1, 1, NULL},
+                {{0, 0, 400, 47.5, 180, 0.001}, 1, 1, NULL},
+                {{30, 5, 30, 47.5, 180, 0.01}, 1, 1, NULL},
+                {{0, 0, 50, 30.2, 360, 0.01}, 1, 1, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int kind = 0; kind < 3;
              kind++) { /* as transmissions, as line integrals, and as those before pad */
