@@ -89,6 +89,9 @@ nm -D --defined-only --with-symbol-versions "$library" |
 cat "$source"/include/*.h | tr '\n' ' ' | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9_]+\(' | grep -oE 'ts_[a-z0-9_]+\($' | tr -d '(' |
     sort >"$folder/declared"
 diff "$folder/declared" "$folder/exported" || fail "its exports differ from the header"
+for file in "$folder"/usr/lib*/*.so*; do
+    if nm -D --defined-only "$file" | grep -E ' cuda[A-Z]'; then fail "$file shows its CUDA runtime"; fi
+done
 # No search path has an empty element, which would be the current folder.
 for file in "$build"/tomostage* "$build"/tests/tomostage-* "$build"/lib*.so "$build"/public/lib/*.so "$folder"/usr/bin/* "$folder"/usr/lib*/*.so*; do
     [ -x "$file" ] && [ -f "$file" ] && readelf -d "$file" >"$folder/dynamic" 2>"$folder/log" || continue

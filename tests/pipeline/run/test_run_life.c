@@ -174,7 +174,7 @@ static double seconds_now(void)
 /* The stop comes at many moments of a run. A run that is stopped can be executed again. */
 Test(run_life, another_thread_stops_it)
 {
-    enum { NZ = 48, N = 96, TRIALS = 24 };
+    enum { NZ = 32, N = 64, TRIALS = 12 };
     float *values = calloc(2 * NZ * N * N, sizeof *values), *median = values + NZ * N * N;
     const struct ts_array in = array_of(values, NZ, N, N), out = array_of(median, NZ, N, N);
     int stopped = 0;
