@@ -302,6 +302,70 @@ Test(context, several_are_at_work_at_once)
         ts_context_destroy(contexts[i]);
 }
 
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static struct ts_run *interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    ts_run_stop(interrupted);
+}
+
+/* Sends the signal to all processes of this one's group, as a terminal does. */
+static void *interrupt(void *after_us)
+{
+    usleep(*(const useconds_t *)after_us);
+    kill(0, SIGINT);
+    return NULL;
+}
+
+/* A program's handler of the signal stops the run. The sandboxed processes get the signal too, and
+ * go on. */
+Test(context, ctrl_c_stops_a_run_and_nothing_else)
+{
+    enum { TRIALS = 12 };
+    int stopped = 0;
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    uint64_t expected, hash = 0;
+    static const char text[] = "dicom study | box radius=1";
+    options.device = "cpu";
+    write_study("study");
+    cr_assert_eq(run(NULL, text, NULL, &expected, diag), TS_OK);
+    cr_assert(getpgrp() == getpid() || setpgid(0, 0) == 0);
+    signal(SIGINT, on_interrupt);
+    struct ts_context *context = create(NULL, 0);
+    cr_assert_eq(
+        ts_context_parse(context, text, strlen(text), "test", ts_scan_file.folder, &chain, diag),
+        TS_OK);
+    cr_assert_eq(ts_plan_create(chain, &options, &plan, diag), TS_OK);
+    cr_assert_eq(ts_run_create(plan, &interrupted, diag), TS_OK);
+    cr_assert_eq(ts_run_set_take(interrupted, "data", take, &hash, diag), TS_OK);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        useconds_t after_us = (useconds_t)(trial * 1000);
+        pthread_t thread;
+        cr_assert_eq(pthread_create(&thread, NULL, interrupt, &after_us), 0);
+        const enum ts_status status = ts_run_execute(interrupted, diag);
+        pthread_join(thread, NULL);
+        cr_assert(status == TS_OK || status == TS_STOPPED, "%s", ts_test_errors(diag));
+        stopped += status == TS_STOPPED;
+        ts_diag_clear(diag);
+    }
+    cr_assert_gt(stopped, 0);
+    (void)ts_run_execute(interrupted, diag); /* the last signal may have come after its run */
+    hash = 0;
+    ts_diag_clear(diag);
+    cr_assert_eq(ts_run_execute(interrupted, diag), TS_OK, "%s", ts_test_errors(diag));
+    cr_assert_eq(hash, expected);
+    ts_run_destroy(interrupted);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    ts_context_destroy(context);
+    signal(SIGINT, SIG_DFL);
+}
+
 /* ---- the process ----------------------------------------------------------------------------- */
 
 struct process {
