@@ -82,6 +82,24 @@ int64_t ts_monotonic_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* Waits until there is something to read, or the other end is closed, but for READY_MS at most. A
+   signal of the program does not end it, as it would end poll(). Returns false with errno if
+   nothing came; 0 if the time is up. */
+static bool wait_for(int socket)
+{
+    struct pollfd answer = {.fd = socket, .events = POLLIN};
+    const int64_t end = ts_monotonic_ns() + READY_MS * INT64_C(1000000);
+    int n = -1;
+    for (int64_t left = READY_MS; n < 0 && left > 0;) {
+        n = poll(&answer, 1, (int)left);
+        if (n < 0 && errno != EINTR)
+            return false;
+        left = (end - ts_monotonic_ns()) / 1000000;
+    }
+    errno = 0;
+    return n > 0;
+}
+
 /* ---- the child ------------------------------------------------------------------------------- */
 
 static pid_t forked_by; /* of a server: the program with whose thread it ends, or 0 */
@@ -337,9 +355,8 @@ static int spawn(const char *path, int socket, pid_t *pid)
 static bool is_same_build(struct sandbox *server, const char *path)
 {
     struct build here = {0}, there = {0};
-    struct pollfd answer = {.fd = server->socket, .events = POLLIN};
     errno = 0;
-    if (dl_iterate_phdr(read_build, &here) > 0 && poll(&answer, 1, READY_MS) > 0 &&
+    if (dl_iterate_phdr(read_build, &here) > 0 && wait_for(server->socket) &&
         ts_channel_read(server->socket, &there, sizeof there) &&
         memcmp(&here, &there, sizeof here) == 0)
         return true;
@@ -524,9 +541,8 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
                                         size_t error_bytes)
 {
     struct readiness readiness;
-    struct pollfd answer = {.fd = child->channel, .events = POLLIN};
     ssize_t n;
-    if (wait && poll(&answer, 1, READY_MS) == 0) {
+    if (wait && !wait_for(child->channel) && errno == 0) {
         snprintf(error, error_bytes, "it did not begin within %d s", READY_MS / 1000);
         return SANDBOX_FAILED;
     }

@@ -9,6 +9,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -364,6 +365,52 @@ Test(context, ctrl_c_stops_a_run_and_nothing_else)
     ts_chain_destroy(chain);
     ts_context_destroy(context);
     signal(SIGINT, SIG_DFL);
+}
+
+struct storm {
+    pthread_t thread, target;
+    atomic_bool over;
+};
+
+static void *storm(void *data)
+{
+    struct storm *storm = data;
+    while (!atomic_load(&storm->over)) {
+        pthread_kill(storm->target, SIGUSR1);
+        usleep(50);
+    }
+    return NULL;
+}
+
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* A program may have timers and the like, whose signals interrupt system calls. */
+Test(context, signals_of_the_program_disturb_nothing)
+{
+    static char texts[INPUTS][512];
+    uint64_t expected[INPUTS], hash;
+    struct storm at_work = {.target = pthread_self()};
+    const struct sigaction interrupts = {.sa_handler = ignore}; /* calls are not restarted */
+    write_inputs(texts);
+    snprintf(texts[INPUTS - 1], 512,
+             "dicom study | box radius=1 | hdf5 again.h5 | nifti again.nii.gz");
+    for (int i = 0; i < INPUTS; i++)
+        cr_assert_eq(run(NULL, texts[i], NULL, &expected[i], diag), TS_OK, "%s: %s", texts[i],
+                     ts_test_errors(diag));
+    cr_assert_eq(sigaction(SIGUSR1, &interrupts, NULL), 0);
+    cr_assert_eq(pthread_create(&at_work.thread, NULL, storm, &at_work), 0);
+    for (int i = 0; i < 3 * INPUTS; i++) {
+        struct ts_context *context = create(NULL, 0);
+        cr_assert_eq(run(context, texts[i % INPUTS], NULL, &hash, diag), TS_OK, "%s: %s",
+                     texts[i % INPUTS], ts_test_errors(diag));
+        cr_assert_eq(hash, expected[i % INPUTS], "%s", texts[i % INPUTS]);
+        ts_context_destroy(context);
+    }
+    atomic_store(&at_work.over, true);
+    pthread_join(at_work.thread, NULL);
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
