@@ -606,6 +606,21 @@ static void settle_forms(const struct volume_layout *layout, struct nifti_header
     *header = other;
 }
 
+/* The squares of b, c and d of a rotation add up to 1 at most; rounded floats exceed it a little.
+ */
+static const double MOST_TURN = 1.01;
+
+static enum ts_status check_turn(const struct volume_layout *layout,
+                                 const struct nifti_header *header, struct ts_diag *diag)
+{
+    const double turn = header->b * header->b + header->c * header->c + header->d * header->d;
+    if (header->sform > 0 || !(header->qform > 0) || turn <= MOST_TURN)
+        return TS_OK;
+    return ts_volume_refuse(layout, "nifti-header", diag,
+                            "has a qform whose b, c and d (%g, %g, %g) are those of no rotation",
+                            header->b, header->c, header->d);
+}
+
 /* The spacings are those of pixdim if the lengths of the transform's columns agree with them. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
@@ -712,6 +727,8 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         status = take_type(&layout, &header, diag);
     if (status == TS_OK)
         status = take_sweep(&layout, &header, diag);
+    if (status == TS_OK)
+        status = check_turn(&layout, &header, diag);
     if (status == TS_OK) {
         take_components(&layout, &header, diag);
         take_spectrum(&layout, &header);

@@ -190,6 +190,35 @@ Test(nifti, a_transform_of_any_turn_is_the_same_by_its_quaternion)
     }
 }
 
+/* What is no rotation is refused; one in floats of few digits is read, and so is a file that has a
+ * second transform. */
+Test(nifti, a_quaternion_of_no_rotation_is_refused)
+{
+    static const struct {
+        double b, c, d, sform;
+        bool good;
+    } cases[] = {{0.9, 0.9, 0.9, 0, false},     {1.2, 0, 0, 0, false},
+                 {0, NAN, 0, 0, false},         {0.7, -0.8, 0.1, 0, false},
+                 {0.9, 0.9, 0.9, 1, true},      {0.708, 0.708, 0, 0, true},
+                 {0.578, 0.578, 0.578, 0, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nifti_header header = header_of(TS_I16, 2, 3);
+        header.qform = 1;
+        header.sform = cases[i].sform;
+        header.b = cases[i].b;
+        header.c = cases[i].c;
+        header.d = cases[i].d;
+        build(&built, &header, TS_I16, false);
+        ts_volume_write(path, built.bytes, built.n, false);
+        if (!cases[i].good) {
+            ts_volume_refused("nifti", path, "nifti-header");
+            continue;
+        }
+        struct source *source = ts_volume_opened("nifti", path);
+        source->ops->close(source);
+    }
+}
+
 Test(nifti, scales_and_units)
 {
     struct nifti_header header = header_of(TS_I16, 2, 3);
