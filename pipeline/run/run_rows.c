@@ -20,6 +20,7 @@
 #include "stages/geometry/view_beam.h"
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_doubts.h"
+#include "stages/geometry/view_values.h"
 #include "stages/scan/starved.h"
 
 enum { LEAST_VALUES = 64, WHOLE = ROWS_WHOLE };
@@ -417,14 +418,15 @@ static bool is_first(const struct ts_plan *plan, int32_t node)
 
 enum {
     OF_LIGHT = 1 << ROWS_BLANK | 1 << ROWS_AIR | 1 << ROWS_STEP | 1 << ROWS_DIM | 1 << ROWS_DRIFT |
-               1 << ROWS_DARK
+               1 << ROWS_DARK | 1 << ROWS_ZINGERS
 };
 
-/* Returns below which value a stage takes pixels for bad ones; NULL if it does not. */
-static const double *lowest_of(const struct param_set *set)
+/* Returns below or above which value a stage takes pixels for bad ones, by the name of the
+ * parameter; NULL if it does not. */
+static const double *limit_of(const struct param_set *set, const char *name)
 {
     size_t i;
-    return ts_param_find(set->params, set->n_params, "lowest", &i) ? ts_param_field(set, i) : NULL;
+    return ts_param_find(set->params, set->n_params, name, &i) ? ts_param_field(set, i) : NULL;
 }
 
 unsigned ts_run_rows_kinds(const struct ts_plan *plan, int32_t i)
@@ -448,7 +450,9 @@ unsigned ts_run_rows_kinds(const struct ts_plan *plan, int32_t i)
         kinds |= 1U << ROWS_OBJECT_AS_AIR | 1U << ROWS_DARK;
     if (first)
         kinds |= 1U << ROWS_REPEATED;
-    if (scan && lowest_of(&node->set))
+    if (first && context->in.quantity == TS_COUNTS)
+        kinds |= 1U << ROWS_CLIPPED;
+    if (scan && limit_of(&node->set, "lowest"))
         kinds |= 1U << ROWS_STARVED;
     if (first && context->in.quantity == TS_LINE_INTEGRAL)
         kinds |= OF_LIGHT | 1U << ROWS_INVERTED;
@@ -509,6 +513,20 @@ static bool is_empty(const struct view_blocks *light)
            fabs(level_of_ends(light)) < log(air_most);
 }
 
+/* Finds counts that are cut off, but for those that the stage itself takes for bad ones. */
+static struct rows_found find_clipped(const struct look *look)
+{
+    const double *highest = limit_of(&look->node->set, "highest");
+    struct rows_found found = {0};
+    float level;
+    const int64_t count = ts_view_values_clipped(look->values, look->views.n, look->n, &level);
+    if (count > 0 && !(highest && *highest <= (double)level)) {
+        found.amount = count;
+        found.first = llround(WHOLE * (double)level);
+    }
+    return found;
+}
+
 static struct rows_found find(enum rows_kind kind, const struct look *look)
 {
     const int64_t n_views = look->views.n, n = look->n;
@@ -545,9 +563,11 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
         return find_change(kind, look, &light);
     case ROWS_STARVED:
         found.amount =
-            ts_starved_pixels(look->values, n_views, n, *lowest_of(&look->node->set),
+            ts_starved_pixels(look->values, n_views, n, *limit_of(&look->node->set, "lowest"),
                               look->node->context.in.quantity == TS_LINE_INTEGRAL, look->starved);
         return found;
+    case ROWS_CLIPPED:
+        return find_clipped(look);
     case ROWS_REPEATED:
         return find_repeated(&look->views, look->values, n, (int32_t *)look->room);
     default:
@@ -573,6 +593,17 @@ static enum ts_status find_doubts(const struct look *look, struct rows_found *fo
     if (isfinite(doubts.center) && isfinite(doubts.error) && center->amount == 0)
         *center =
             (struct rows_found){1, llround(WHOLE * doubts.center), llround(WHOLE * doubts.error)};
+    return TS_OK;
+}
+
+static enum ts_status find_zingers(const struct look *look, struct rows_found *found,
+                                   struct ts_diag *diag)
+{
+    float excess;
+    found->amount = ts_view_values_zingers(look->light, look->views.n, look->n, &excess);
+    if (found->amount < 0)
+        return ts_diag_no_memory(diag, (size_t)look->n);
+    found->first = found->amount > 0 ? (int64_t)(WHOLE * 0.5 * (double)excess) : 0;
     return TS_OK;
 }
 
@@ -639,6 +670,8 @@ static enum ts_status look_for(struct run *run, struct rows_found rows[ROWS_KIND
             found = dark;
         else if (kind == ROWS_DOUBTED)
             status = find_doubts(look, &found, &rows[ROWS_CENTER], run->diag);
+        else if (kind == ROWS_ZINGERS)
+            status = find_zingers(look, &found, run->diag);
         else
             found = find((enum rows_kind)kind, look);
         number_views(look, (enum rows_kind)kind, &found);

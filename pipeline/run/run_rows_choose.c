@@ -160,7 +160,8 @@ static struct rows_found find_lean(const struct places *places)
  * that is off elsewhere nothing is told, unless it leans. */
 static struct rows_found choose(const struct places *places, enum rows_kind kind, int64_t *slice)
 {
-    const bool any = kind == ROWS_DOUBTED || kind == ROWS_REPEATED || kind == ROWS_DARK;
+    const bool any = kind == ROWS_DOUBTED || kind == ROWS_REPEATED || kind == ROWS_DARK ||
+                     kind == ROWS_CLIPPED || kind == ROWS_ZINGERS;
     for (int i = 0; i < (any ? places->n : 1); i++) {
         const struct rows_found *found = &places->found[places->order[i]][kind];
         *slice = places->slices[places->order[i]];

@@ -285,6 +285,35 @@ void ts_run_rows_name(struct rows_found *found, int64_t slice, int64_t nz)
         snprintf(found->slice, sizeof found->slice, "slice %lld", (long long)slice);
 }
 
+static void warn_of_values(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
+                           const struct rows_found *found, const struct ts_image *in)
+{
+    enum { FEW = 10 };
+    const double first = (double)found->first / ROWS_WHOLE;
+    const long long amount = found->amount, all = in->axes[1].n * in->axes[2].n;
+    if (kind == ROWS_CLIPPED) {
+        site->code = "counts-piled";
+        ts_diag_warning(diag, site,
+                        "%lld of %lld counts of %s are exactly %.10g, and none is larger, though "
+                        "counts have noise: the detector or a program cut them off there, and what "
+                        "lets more through is taken for too dense",
+                        amount, all, found->slice, first);
+        if (amount * FEW < all)
+            ts_diag_hint(diag,
+                         "bad_pixels: {highest: %.10g} before flat_field fills them, in the "
+                         "projections and in the flats",
+                         first);
+        return;
+    }
+    site->code = "views-zingers";
+    ts_diag_warning(diag, site,
+                    "%lld values of %s are far brighter than those beside them and than those of "
+                    "the views before and after: zingers, which make streaks",
+                    amount, found->slice);
+    if (in->quantity == TS_TRANSMISSION)
+        ts_diag_hint(diag, "outliers: {threshold: %.2g} before minus_log replaces them", first);
+}
+
 void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
                       const struct rows_found *found, const struct ts_image *in, bool has_air)
 {
@@ -303,6 +332,10 @@ void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_ki
         return;
     case ROWS_LEANS:
         warn_of_lean(diag, site, found);
+        return;
+    case ROWS_CLIPPED:
+    case ROWS_ZINGERS:
+        warn_of_values(diag, site, kind, found, in);
         return;
     case ROWS_DOUBTED:
         warn_of_doubts(diag, site, found);
