@@ -12,8 +12,8 @@
  * (center-off, center-leans, sample-moved, angles-contradicted), and of a stage with the parameter
  * `lowest` if what it fills is in the shadow of the object (filled-starved). Of counts that are
  * read it warns if they were cut off (counts-piled), and of light if single values are far too
- * bright (views-zingers). Five slices of each volume are looked at; what is told is that of the one nearest to the middle of those that see an
- * object.
+ * bright (views-zingers). Five slices of each volume are looked at; what is told is that of the one
+ * nearest to the middle of those that see an object.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H
