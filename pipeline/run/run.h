@@ -62,9 +62,9 @@ enum rows_kind {
     ROWS_BLANK,
     ROWS_CLIPPED, /* first: the level, in thousandths */
     ROWS_ZINGERS, /* first: half of the least excess, in thousandths */
-    ROWS_OBJECT, /* what is seen beside air, a share of it */
-    ROWS_CENTER, /* first: the detector pixel of the axis, last: its error */
-    ROWS_LEANS,  /* of all slices that are looked at: the same of two, in `runs` with the slice */
+    ROWS_OBJECT,  /* what is seen beside air, a share of it */
+    ROWS_CENTER,  /* first: the detector pixel of the axis, last: its error */
+    ROWS_LEANS,   /* of all slices that are looked at: the same of two, in `runs` with the slice */
     ROWS_KINDS
 };
 /* So many slices are looked at, the middle one among them. */
