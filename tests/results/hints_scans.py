@@ -313,6 +313,12 @@ def search_of_the_axis(folder):
     run(*words_of(f"{scan('whole', many)} | center | fbp"), cwd=folder)
     carry(folder, f"{dim} | minus_log | center | fbp", "if both ends are air, `air` before minus_log makes it 0, with as many `detectors` as see no object",
           f"{dim} | air detectors=4 | minus_log | center | fbp", alike(image(folder), 1e-3))
+    hit = np.exp(-many)
+    hit[1, 20::25, 30::20] = 3
+    np.save(f"{folder}/hit.npy", hit)
+    hit = dim.replace("dim", "hit")
+    carry(folder, f"{hit} | minus_log | center | fbp", "outliers: {threshold: 1} before minus_log replaces them",
+          f"{hit} | outliers threshold=1 | minus_log | center | fbp", alike(image(folder), 1e-3))
     small = ((8, 3, 8, 0.5), (-2, 5, 12, 0.35))
     run(*words_of(scan("middle", sinogram(np.arange(120) * 1.5, 96, 47.5, 1, small)) + " | fbp"), cwd=folder)
     right = alike(image(folder), 0.05)
