@@ -156,8 +156,8 @@ static struct rows_found find_lean(const struct places *places)
 }
 
 /* Returns what is told of a kind, and of which slice: that nearest to the middle of those that see
- * the object or, of faults that a part of the frame may have, the nearest that has it. Of an axis
- * that is off elsewhere nothing is told, unless it leans. */
+ * the object or, of faults that a part of the frame may have, the nearest that has it. An axis
+ * that is off only elsewhere is told of if it leans. */
 static struct rows_found choose(const struct places *places, enum rows_kind kind, int64_t *slice)
 {
     const bool any = kind == ROWS_DOUBTED || kind == ROWS_REPEATED || kind == ROWS_DARK ||
@@ -165,8 +165,10 @@ static struct rows_found choose(const struct places *places, enum rows_kind kind
     for (int i = 0; i < (any ? places->n : 1); i++) {
         const struct rows_found *found = &places->found[places->order[i]][kind];
         *slice = places->slices[places->order[i]];
-        if (found->amount > 0 &&
-            (i == 0 || kind != ROWS_DOUBTED || found->amount != VIEWS_OFF_AXIS))
+        const bool of_all = kind == ROWS_DOUBTED &&
+                            (found->amount == VIEWS_OFF_AXIS || found->amount == VIEWS_UNEQUAL ||
+                             found->amount == VIEWS_DRIFT);
+        if (found->amount > 0 && (i == 0 || !of_all))
             return *found;
     }
     return (struct rows_found){0};

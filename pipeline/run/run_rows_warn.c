@@ -181,6 +181,19 @@ static void warn_of_leaps(struct ts_diag *diag, struct diag_site *site,
                     stray ? "views are in" : "views are lost there or are in");
 }
 
+static void warn_of_unequal(struct ts_diag *diag, struct diag_site *site, const char *slice,
+                            double least, double most)
+{
+    site->code = "sums-differ";
+    ts_diag_warning(diag, site,
+                    "the sums of the rows of %s change from %.3g to %.3g with the view, though "
+                    "they end in air: a parallel beam sees the same sum from all sides. The axis "
+                    "is along the rows, the object leaves these slices as it turns, or the beam "
+                    "hardens or is used up in dense parts",
+                    slice, least, most);
+    ts_diag_hint(diag, "look at a few frames: what turns has to move along their rows");
+}
+
 static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                            const struct rows_found *found)
 {
@@ -206,6 +219,18 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         "the object moves by %.1f detector pixels at view %.0f of %s, as the "
                         "centers of mass of the views say",
                         second, first, found->slice);
+        return;
+    case VIEWS_UNEQUAL:
+        warn_of_unequal(diag, site, found->slice, first, second);
+        return;
+    case VIEWS_DRIFT:
+        site->code = "sample-moved";
+        ts_diag_warning(diag, site,
+                        "the centers of mass of the views of %s leave the wave of an object that "
+                        "only turns by up to %.2f detector pixels, and not by noise: the sample, "
+                        "the axis or the detector drifts. An even drift over half a turn moves the "
+                        "axis that is found, and leaves a small part of itself here",
+                        found->slice, first);
         return;
     case VIEWS_OTHER_ARC:
         site->code = "angles-contradicted";

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_leaps.h"
@@ -30,6 +31,8 @@ enum {
     MOST_BINS = 128,
     BINS_OF_RADIUS = 6,
     PAIRS = 16,
+    MOST_GROUPS = 16,
+    LEAST_OF_GROUP = 3, /* views */
     UNKNOWNS = 4
 };
 
@@ -48,6 +51,12 @@ static const double worse = 1.5, worse_rows = 2;
 /* The axis is off by this many detector pixels and standard errors, and opposite views fit it this
  * much better. */
 static const double least_off = 1, errors_off = 3, better_axis = 2;
+/* Sums of rows are unequal if the logarithm of their ratio is more than this and, since beams
+ * harden, than this part of the most that is seen. Both these and centers of mass that drift, by so
+ * many detector pixels or a part of the row, differ by so many deviations of noise, and sums by so
+ * many times what air does. */
+static const double most_unequal = 0.25, noises_off = 8, times_air = 3;
+static const double noises_drift = 5, least_drift = 0.25, drift_part = 0.002;
 
 struct pair {
     int64_t view, opposite;
@@ -63,6 +72,7 @@ struct rows {
     int64_t n_views, n;
     int64_t first, end; /* detector pixels that were not extended */
     double left, slope; /* air: left + slope * d */
+    double most;        /* that is seen beside it */
     double *mass, *com, *var;
     double radius; /* of gyration, in the mean */
     double *shape; /* (view, bin): about the centers of mass, of mass 1 */
@@ -114,13 +124,14 @@ static bool find_air(struct rows *rows)
         ts_view_blocks_range(&blocks, end ? last : 0, &low, &high);
         ends = fmax(ends, fmax(high - (end ? right : left), (end ? right : left) - low));
     }
+    rows->most = most;
     return ends < most_air * most && fabs(left) < most_base * most &&
            fabs(right) < most_base * most;
 }
 
-/* Finds the mass, the center of mass and the variance of all views. Returns whether they see the
- * same mass. */
-static bool find_moments(struct rows *rows)
+/* Finds the mass, the center of mass and the variance of all views, and whether they see the same
+ * mass. Returns false if a view has none. */
+static bool find_moments(struct rows *rows, bool *alike)
 {
     const double n_views = (double)rows->n_views;
     double sum = 0, squares = 0, variance = 0;
@@ -142,7 +153,60 @@ static bool find_moments(struct rows *rows)
             return false;
     }
     rows->radius = sqrt(fmax(1, variance));
-    return squares - sum * sum < most_mass * most_mass * sum * sum;
+    *alike = squares - sum * sum < most_mass * most_mass * sum * sum;
+    return true;
+}
+
+/* ---- groups of views ------------------------------------------------------------------------- */
+
+/* What a value of the views has in groups of successive ones: the lowest and the highest mean,
+ * those next to them, which a few views do not make, the deviation from 0, and that by noise. */
+struct grouped {
+    double least, low, high, most, deviation, noise;
+};
+
+static struct grouped group_views(const double *values, int64_t n)
+{
+    const int64_t groups = n / LEAST_OF_GROUP < MOST_GROUPS ? n / LEAST_OF_GROUP : MOST_GROUPS;
+    double means[MOST_GROUPS], squares = 0, changes = 0;
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t first = group * n / groups, end = (group + 1) * n / groups;
+        means[group] = 0;
+        for (int64_t v = first; v < end; v++)
+            means[group] += values[v] / (double)(end - first);
+        squares += means[group] * means[group] / (double)groups;
+    }
+    for (int64_t v = 1; v < n; v++)
+        changes += (values[v] - values[v - 1]) * (values[v] - values[v - 1]);
+    qsort(means, (size_t)groups, sizeof *means, ts_compare_doubles);
+    return (struct grouped){
+        means[0],          means[1],
+        means[groups - 2], means[groups - 1],
+        sqrt(squares),     sqrt(changes / (double)(2 * n) * (double)groups / (double)n)};
+}
+
+/* Finds views whose rows have unequal sums, by more than the ends, which are air, account for. Room
+ * for n_views numbers is in `air`. */
+static bool are_unequal(const struct rows *rows, double *air, struct view_doubts *doubts)
+{
+    const int64_t width = rows->end - rows->first,
+                  strip = width / MOST_BINS > 2 ? width / MOST_BINS : 2;
+    for (int64_t v = 0; v < rows->n_views; v++) {
+        air[v] = 0;
+        for (int64_t d = 0; d < strip; d++)
+            air[v] += 0.5 * (value(rows, v, rows->first + d) + value(rows, v, rows->end - 1 - d)) *
+                      (double)width / (double)strip;
+    }
+    const struct grouped sums = group_views(rows->mass, rows->n_views),
+                         ends = group_views(air, rows->n_views);
+    const double apart = sums.high - sums.low;
+    if (!(sums.low > 0) || log(sums.high / sums.low) <= most_unequal * fmax(1, rows->most) ||
+        apart <= noises_off * sums.noise || apart <= times_air * (ends.most - ends.least))
+        return false;
+    doubts->kind = VIEWS_UNEQUAL;
+    doubts->first = sums.low;
+    doubts->second = sums.high;
+    return true;
 }
 
 /* Writes the means of the rows over bins about their centers of mass. */
@@ -585,6 +649,21 @@ static bool has_moved(const struct rows *rows, int64_t *view, double *step)
            fabs(*step) > 1;
 }
 
+/* Returns whether the residuals of centers of mass are more than noise, and than hardening of the
+ * beam explains, which changes sums as well. Angles that are wrong leave residuals of variances. */
+static bool drifts(const struct rows *rows, struct view_doubts *doubts)
+{
+    const struct grouped com = group_views(rows->com, rows->n_views),
+                         var = group_views(rows->var, rows->n_views),
+                         mass = group_views(rows->mass, rows->n_views);
+    const double reach = 0.5 * (double)(rows->end - rows->first);
+    doubts->first = fmax(-com.low, com.high);
+    return com.deviation > fmax(least_drift, drift_part * (double)rows->n) &&
+           com.deviation > noises_drift * com.noise &&
+           com.deviation > 2 * fmax(0, mass.high / mass.low - 1) * reach &&
+           var.deviation < fmax(0.5 * com.deviation, noises_drift * var.noise);
+}
+
 /* Returns whether the rows leap at a view also if they are compared about their centers of mass:
  * then they were not only moved. */
 static bool shapes_leap(const struct rows *rows, int64_t view)
@@ -642,6 +721,8 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
         doubts->kind = VIEWS_MOVED;
         doubts->first = (double)view;
         doubts->second = step;
+    } else if (comparable && drifts(rows, doubts)) {
+        doubts->kind = VIEWS_DRIFT;
     } else if (comparable) {
         doubts->center = now.center;
         doubts->error = now.error;
@@ -651,7 +732,7 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
 }
 
 /* Returns whether the rows can be compared. */
-static bool take_rows(struct rows *rows, const struct ts_axis *views)
+static bool take_rows(struct rows *rows, const struct ts_axis *views, struct view_doubts *doubts)
 {
     const struct view_arc arc = ts_view_arc(views);
     for (int64_t v = 0; v < rows->n_views; v++)
@@ -664,7 +745,10 @@ static bool take_rows(struct rows *rows, const struct ts_axis *views)
     while (rows->first + LEAST_DETECTORS < rows->end &&
            is_extended(rows, rows->end - 1, rows->end - 2))
         rows->end--;
-    if (!find_air(rows) || !find_moments(rows))
+    bool alike;
+    if (!find_air(rows) || !find_moments(rows, &alike))
+        return false;
+    if (are_unequal(rows, rows->trial, doubts) || !alike)
         return false;
     /* noise counts less in wide bins */
     rows->bins =
@@ -692,8 +776,8 @@ bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, doub
         rows.trial = rows.degrees + n_views;
         rows.shape = rows.trial + n_views;
         rows.sums = rows.shape + n_views * bins;
-        const bool comparable = take_rows(&rows, views);
-        enough = doubt(&rows, views, axis, comparable, doubts);
+        const bool comparable = take_rows(&rows, views, doubts);
+        enough = doubts->kind != VIEWS_NOT_DOUBTED || doubt(&rows, views, axis, comparable, doubts);
     }
     free(room);
     free(places);

@@ -20,6 +20,8 @@ enum view_doubt {
     VIEWS_AS_TEXTS,     /* frames in the order of their numbers as texts: 0, 1, 10, 100, 2 */
     VIEWS_IN_PASSES, /* second: how many passes over the angles were made, each of every such one */
     VIEWS_LEAP,      /* first: the view from which on, second: how often */
+    VIEWS_UNEQUAL,   /* first, second: the least and the largest sum of a row */
+    VIEWS_DRIFT,     /* first: detector pixels by which centers of mass leave the wave, at most */
     VIEWS_STRAY      /* first: the first view that strays, second: how many do */
 };
 struct view_doubts {

@@ -242,3 +242,45 @@ Test(view_doubts, views_in_another_order_are_found)
         cr_expect_float_eq(doubts.second, rows[row].second, 0.3, "row %zu: %g", row, doubts.second);
     }
 }
+
+/* What turns about an axis along the rows has other sums in them; what drifts has them not. */
+Test(view_doubts, sums_that_differ_and_drifts_are_found)
+{
+    static const struct {
+        double drift, waves; /* detector pixels at the end, or of so many waves over the scan */
+        bool along;          /* the axis is along the rows */
+        enum view_doubt doubt;
+    } rows[] = {{0, 0, false, VIEWS_NOT_DOUBTED}, {0.3, 0, false, VIEWS_NOT_DOUBTED},
+                {10, 0, false, VIEWS_DRIFT},      {2, 2, false, VIEWS_DRIFT},
+                {3, 3, false, VIEWS_DRIFT},       {1, 5, false, VIEWS_DRIFT},
+                {0, 0, true, VIEWS_UNEQUAL}};
+    static const struct ellipse object[] = {
+        {6, -4, 30, 22, 0.02}, {8, -5, 6, 6, 0.03}, {-12, 6, 4, 7, 0.03}};
+    enum { VIEWS = 180 };
+    static float p[VIEWS * N];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 2; i++) {
+        const size_t row = i / 2;
+        uint64_t seed = i + 1;
+        double degrees[VIEWS];
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < VIEWS; v++) {
+            const double part = (double)v / VIEWS,
+                         moved =
+                             rows[row].drift *
+                             (rows[row].waves > 0 ? sin(2 * M_PI * rows[row].waves * part) : part);
+            float view[N] = {0};
+            degrees[v] = 180 * part;
+            for (size_t k = 0; k < sizeof object / sizeof *object; k++)
+                draw(object + k, degrees[v], 48 + moved, view);
+            for (int d = 0; d < N; d++) /* a cylinder, and the pixel 10 beside its axis */
+                p[v * N + d] = rows[row].along ? (d > 20 && d < 70 ? view[63] : 0) : view[d];
+        }
+        add_noise(p, VIEWS * N, i % 2 ? 0.002 : 0, &seed);
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = VIEWS, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, 48, &doubts));
+        cr_expect_eq(doubts.kind, rows[row].doubt, "row %zu, %zu: kind %d, %g, %g", row, i % 2,
+                     (int)doubts.kind, doubts.first, doubts.second);
+    }
+}
