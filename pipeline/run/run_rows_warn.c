@@ -191,7 +191,7 @@ static void warn_of_unequal(struct ts_diag *diag, struct diag_site *site, const 
                     "is along the rows, the object leaves these slices as it turns, or the beam "
                     "hardens or is used up in dense parts",
                     slice, least, most);
-    ts_diag_hint(diag, "look at a few frames: what turns has to move along their rows");
+    ts_diag_hint(diag, "look at a few frames, in which the object has to move along the rows");
 }
 
 static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
