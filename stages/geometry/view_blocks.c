@@ -132,13 +132,16 @@ static double seen_by(const struct view_blocks *blocks, enum ts_quantity quantit
 
 struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n, enum ts_quantity quantity)
 {
+    enum { DEVIATIONS = 6 };
     const struct view_blocks blocks = ts_view_blocks(p, n_views, n, 1);
     double most = 0;
     for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
         most = fmax(most, seen_by(&blocks, quantity, first));
     const double left = seen_by(&blocks, quantity, 0),
                  right = seen_by(&blocks, quantity, blocks.n - blocks.strip);
+    const double noise = DEVIATIONS * block_noise(&blocks);
     if (!(most > 0))
         return (struct view_ends){0, 0};
-    return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
+    return (struct view_ends){left > noise ? fmin(1, left / most) : 0,
+                              right > noise ? fmin(1, right / most) : 0};
 }
