@@ -171,13 +171,13 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The stop comes at many moments of a run. A run that is stopped can be executed again. */
+/* The stop comes before a run, then at many moments of others, of which it ends those that have
+ * slabs or stages left. A run that is stopped can be executed again. */
 Test(run_life, another_thread_stops_it)
 {
     enum { NZ = 32, N = 64, TRIALS = 12 };
     float *values = calloc(2 * NZ * N * N, sizeof *values), *median = values + NZ * N * N;
     const struct ts_array in = array_of(values, NZ, N, N), out = array_of(median, NZ, N, N);
-    int stopped = 0;
     for (int i = 0; i < NZ * N * N; i++)
         values[i] = 1.0f;
     struct life life = begin_life(NULL, "memory volume | median radius=3", &in);
@@ -189,18 +189,19 @@ Test(run_life, another_thread_stops_it)
         struct stopper stopper = {life.run, (int)(1.5e6 * seconds * trial / TRIALS)};
         pthread_t thread;
         cr_assert_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
+        if (trial == 0)
+            pthread_join(thread, NULL);
         ts_diag_clear(diag);
         const enum ts_status status = ts_run_execute(life.run, diag);
-        cr_assert(status == TS_OK || status == TS_STOPPED, "%d", (int)status);
-        pthread_join(thread, NULL);
-        stopped += status == TS_STOPPED;
+        cr_assert(status == TS_STOPPED || (trial > 0 && status == TS_OK), "%d", (int)status);
+        if (trial > 0)
+            pthread_join(thread, NULL);
     }
     ts_diag_clear(diag);
     if (ts_run_execute(life.run, diag) == TS_STOPPED) /* the last stop came after its run */
         execute(&life);
     for (int i = 0; i < NZ * N * N; i++)
         cr_assert_eq(median[i], 1.0f);
-    cr_assert_gt(stopped, 0);
     end_life(&life);
     free(values);
 }
