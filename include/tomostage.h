@@ -16,7 +16,8 @@
  *  - _create, _load and _parse make an object that the matching _destroy frees; _destroy(NULL) does
  *    nothing;
  *  - the library prints only to a FILE * that the caller gives and never exits. Its only global
- *    state is the process of the last rule, and what the CUDA driver said of its devices;
+ *    state is the process of the last rule, what the CUDA driver said of its devices, and stages
+ *    that the caller added to the context of the process;
  *  - an object may be used by one thread at a time, whichever that is;
  *  - files are decoded in processes without rights, which the installed libexec/tomostage/sandbox
  *    starts. The caller's process is never forked, so that it may have threads and CUDA contexts.

@@ -83,6 +83,10 @@ struct ts_chain {
 enum { CHAIN_OUTPUT_PARAMS = 4 };
 extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
+/* Reads a chain from a text into a context, as ts_context_parse does. */
+enum ts_status ts_chain_read(const struct ts_context *context, const char *text, size_t length,
+                             const char *name, const char *folder, struct ts_chain **chain,
+                             struct ts_diag *diag);
 /* Returns the chain with every parameter written out, as YAML without any path, for the record in
    results. The caller frees it; NULL if memory is out. */
 char *ts_chain_canonical(const struct ts_chain *chain);

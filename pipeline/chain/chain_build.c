@@ -563,17 +563,16 @@ static const struct node *stage_name(const struct node *entry)
 
 static const struct stage *find_stage(const struct builder *builder, const struct node *name)
 {
-    const struct stage *stage = ts_stage_find(name->text);
+    const struct stage_registry *stages = ts_context_stages(builder->chain->context);
+    const struct stage *stage = ts_registry_find(stages, name->text);
     if (stage)
         return stage;
     const char *names[CHAIN_MAX_STAGES];
-    size_t n = 0;
-    for (; ts_stages[n] && n < sizeof names / sizeof *names; n++)
-        names[n] = ts_stages[n]->name;
+    const size_t n = ts_registry_names(stages, names, sizeof names / sizeof *names);
     ts_load_unknown(builder->diag, name->text, name->span, NULL, "stage", names, n);
     char first[64];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(name->text, " {="), name->text);
-    if (ts_stage_find(first))
+    if (ts_registry_find(stages, first))
         ts_diag_hint(builder->diag, "a colon stands behind the name of a stage: - %s: {...}",
                      first);
     return NULL;

@@ -12,8 +12,8 @@
 #include "pipeline/chain/oneline.h"
 #include "pipeline/chain/yaml.h"
 
-static struct ts_chain *create_chain(struct ts_context *context, const char *name, const char *text,
-                                     size_t length, struct ts_diag *diag)
+static struct ts_chain *create_chain(const struct ts_context *context, const char *name,
+                                     const char *text, size_t length, struct ts_diag *diag)
 {
     struct ts_chain *chain = calloc(1, sizeof *chain);
     if (chain)
@@ -31,7 +31,7 @@ static struct ts_chain *create_chain(struct ts_context *context, const char *nam
     return NULL;
 }
 
-static enum ts_status parse(struct ts_context *context, const char *text, size_t length,
+static enum ts_status parse(const struct ts_context *context, const char *text, size_t length,
                             const char *name, const char *folder, bool may_be_oneline,
                             struct ts_chain **result, struct ts_diag *diag)
 {
@@ -46,7 +46,11 @@ static enum ts_status parse(struct ts_context *context, const char *text, size_t
     const size_t kept = length > TREE_MAX_BYTES ? 0 : length;
     ts_diag_set_source(diag, name, text, kept);
     struct ts_chain *chain = create_chain(context, name, text, kept, diag);
-    struct tree tree = {.diag = diag, .text = text, .length = length, .arena = ts_arena_create()};
+    struct tree tree = {.diag = diag,
+                        .text = text,
+                        .length = length,
+                        .stages = ts_context_stages(context),
+                        .arena = ts_arena_create()};
     if (chain && !tree.arena)
         ts_diag_no_memory(diag, length);
     if (chain && tree.arena) {
@@ -65,26 +69,31 @@ static enum ts_status parse(struct ts_context *context, const char *text, size_t
     return status;
 }
 
+enum ts_status ts_chain_read(const struct ts_context *context, const char *text, size_t length,
+                             const char *name, const char *folder, struct ts_chain **chain,
+                             struct ts_diag *diag)
+{
+    return parse(context, text, length, name ? name : "chain", folder, true, chain, diag);
+}
+
 enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
                               struct ts_chain **chain, struct ts_diag *diag)
 {
-    return parse(NULL, text, length, name ? name : "chain", folder, true, chain, diag);
+    return ts_chain_read(NULL, text, length, name, folder, chain, diag);
 }
 
 enum ts_status ts_context_parse(struct ts_context *context, const char *text, size_t length,
                                 const char *name, const char *folder, struct ts_chain **chain,
                                 struct ts_diag *diag)
 {
-    return parse(context, text, length, name ? name : "chain", folder, true, chain, diag);
+    return ts_chain_read(context, text, length, name, folder, chain, diag);
 }
 
 /* A path that leads nowhere may be meant as the name of a stage. */
 static void hint_for(const char *path, struct ts_diag *diag)
 {
     const char *names[CHAIN_MAX_STAGES];
-    size_t n = 0;
-    for (; ts_stages[n] && n < sizeof names / sizeof *names; n++)
-        names[n] = ts_stages[n]->name;
+    const size_t n = ts_registry_names(NULL, names, sizeof names / sizeof *names);
     const char *nearest = ts_nearest_name(path, names, n);
     if (nearest)
         ts_diag_hint(diag, "did you mean the stage '%s'?", nearest);

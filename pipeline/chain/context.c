@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A context does not change once it is made, so that any thread may use it; only its server has a
- * state, and a lock.
+ * A context does not change once it is made, so that any thread may use it; only its server and its
+ * list of stages have a state, and a lock.
  */
 #include "pipeline/chain/context.h"
 
@@ -11,6 +11,7 @@
 
 struct ts_context {
     struct sandbox *sandbox;
+    struct stage_registry *stages;
     int threads;
 };
 
@@ -22,10 +23,12 @@ enum ts_status ts_context_create(const struct ts_settings *given, struct ts_cont
     if (given)
         memcpy(&settings, given,
                given->size > 0 && given->size < sizeof settings ? given->size : sizeof settings);
-    if (context)
+    if (context) {
         context->sandbox = ts_sandbox_create(settings.sandbox);
-    if (!context || !context->sandbox) {
-        free(context);
+        context->stages = ts_registry_create();
+    }
+    if (!context || !context->sandbox || !context->stages) {
+        ts_context_destroy(context);
         *out = NULL;
         return ts_diag_no_memory(diag, sizeof *context);
     }
@@ -39,12 +42,18 @@ void ts_context_destroy(struct ts_context *context)
     if (!context)
         return;
     ts_sandbox_destroy(context->sandbox);
+    ts_registry_destroy(context->stages);
     free(context);
 }
 
 struct sandbox *ts_context_sandbox(const struct ts_context *context)
 {
     return context ? context->sandbox : NULL;
+}
+
+struct stage_registry *ts_context_stages(const struct ts_context *context)
+{
+    return context ? context->stages : NULL;
 }
 
 int ts_context_threads(const struct ts_context *context)

@@ -191,6 +191,10 @@ static void print_one_tolerance(const struct stage_tolerance *tolerance, FILE *s
 
 static void print_tolerance(const struct stage *stage, FILE *stream)
 {
+    if (stage->origin) {
+        fputs("not stated: the stage is from outside", stream);
+        return;
+    }
     print_one_tolerance(&stage->tolerance, stream);
     for (const struct stage_method_tolerance *at = stage->method_tolerances; at && at->method;
          at++) {
@@ -203,6 +207,22 @@ static void print_cpu_only(const struct stage *stage, FILE *stream)
 {
     if (stage->cpu_only)
         fprintf(stream, "; on the CPU alone: %s", stage->cpu_only);
+}
+
+static void print_origin(const struct stage *stage, FILE *stream)
+{
+    if (stage->origin)
+        fprintf(stream, "\n\nfrom outside: version %s%s%s", stage->origin->version,
+                stage->origin->sha256 ? ", of a plugin with SHA-256 " : "",
+                stage->origin->sha256 ? stage->origin->sha256 : "");
+}
+
+/* Prints a choice as an item of a list. */
+static void print_choice(const struct choice *choice, const char *before, const char *after,
+                         FILE *stream)
+{
+    fprintf(stream, "%s%s%s%s%s\n", before, choice->name, after, *choice->doc ? ": " : "",
+            choice->doc);
 }
 
 /* ---- plain text ------------------------------------------------------------------------------ */
@@ -244,7 +264,7 @@ static void print_param(const struct stage *stage, size_t i, FILE *stream)
             param->unit ? param->unit : "", param->required ? "" : "default ", given);
     print_filled(param->doc, 6, stream);
     for (const struct choice *choice = param->choices; choice && choice->name; choice++)
-        fprintf(stream, "      - %s: %s\n", choice->name, choice->doc);
+        print_choice(choice, "      - ", "", stream);
 }
 
 void ts_describe_stage(const struct stage *stage, FILE *stream)
@@ -254,6 +274,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     fputs("\ntakes ", stream);
     print_accepted(stage, stream);
     print_cpu_only(stage, stream);
+    print_origin(stage, stream);
     fputs("\n\nparameters\n", stream);
     for (size_t i = 0; i < stage->n_params; i++)
         print_param(stage, i, stream);
@@ -301,19 +322,21 @@ static void print_docs_params(const struct stage *stage, FILE *stream)
         if (choice)
             fprintf(stream, "\nChoices of `%s`:\n\n", stage->params[i].name);
         for (; choice && choice->name; choice++)
-            fprintf(stream, "- `%s`: %s\n", choice->name, choice->doc);
+            print_choice(choice, "- `", "`", stream);
     }
 }
 
 void ts_describe_docs(const struct stage *stage, FILE *stream)
 {
-    fprintf(stream,
-            "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; "
-            "edit %s.c. -->\n",
-            stage->name);
+    if (!stage->origin)
+        fprintf(stream,
+                "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; "
+                "edit %s.c. -->\n",
+                stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
     print_accepted(stage, stream);
     print_cpu_only(stage, stream);
+    print_origin(stage, stream);
     fputs("\n\n## Parameters\n\n", stream);
     if (stage->n_params > 0)
         print_docs_params(stage, stream);

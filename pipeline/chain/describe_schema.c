@@ -8,6 +8,7 @@
 #include "pipeline/chain/chain.h"
 #include "pipeline/chain/describe.h"
 #include "pipeline/chain/formats.h"
+#include "stages/engine/registry.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -304,13 +305,14 @@ static void write_stages(struct json *json)
     ts_json_open(json, '{');
     ts_json_member_text(json, "title", "a stage with every parameter at its default");
     ts_json_open_member(json, "enum", '[');
-    for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        if (works_alone(*stage))
-            ts_json_text(json, (*stage)->name);
+    const struct stage *stage;
+    for (size_t i = 0; (stage = ts_registry_stage(NULL, i)) != NULL; i++)
+        if (works_alone(stage))
+            ts_json_text(json, stage->name);
     ts_json_close(json, ']');
     ts_json_close(json, '}');
-    for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        write_stage(json, *stage);
+    for (size_t i = 0; (stage = ts_registry_stage(NULL, i)) != NULL; i++)
+        write_stage(json, stage);
     ts_json_close(json, ']');
     ts_json_close(json, '}');
     ts_json_close(json, '}');

@@ -12,7 +12,7 @@
 #include "core/number.h"
 #include "core/unit.h"
 #include "pipeline/chain/formats.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 /* ---- names, texts and paths ------------------------------------------------------------------ */
 
@@ -674,8 +674,9 @@ static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, co
 {
     struct owners stages = {.n = 0}, formats = {.n = 0};
     char list[128];
-    for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        note_owner(&stages, set, param, (*stage)->name, (*stage)->params, (*stage)->n_params);
+    const struct stage *stage;
+    for (size_t i = 0; (stage = ts_registry_stage(NULL, i)) != NULL; i++)
+        note_owner(&stages, set, param, stage->name, stage->params, stage->n_params);
     for (const struct source_format *const *format = ts_source_formats; *format; format++)
         note_owner(&formats, set, param, (*format)->name, (*format)->params, (*format)->n_params);
     const struct owners *owners = stages.own ? &stages : &formats;

@@ -11,7 +11,7 @@
 #include "core/number.h"
 #include "io/sink/sink.h"
 #include "pipeline/chain/formats.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 /* ---- words, quoted texts, lists and sweeps --------------------------------------------------- */
 
@@ -378,7 +378,8 @@ static bool lacks_bar(struct reader *reader, const char *format_name, const stru
                       const struct word *word)
 {
     char key[64];
-    const struct stage *stage = before && !before->quoted ? ts_stage_find(before->text) : NULL;
+    const struct stage *stage =
+        before && !before->quoted ? ts_registry_find(reader->tree->stages, before->text) : NULL;
     const struct source_format *format = ts_source_format_find(format_name);
     snprintf(key, sizeof key, "%.*s", (int)word->key_length, reader->tree->text + word->start);
     if (!stage || !format || !ts_param_find(stage->params, stage->n_params, key, NULL) ||
@@ -554,7 +555,7 @@ static struct node *read_name(struct reader *reader)
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
-    if (letters < reader->at && ts_stage_find(name)) {
+    if (letters < reader->at && ts_registry_find(reader->tree->stages, name)) {
         oneline_refuse(reader, letters, reader->at - letters,
                        "a space is expected after the name of the stage");
         ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
@@ -618,8 +619,7 @@ static bool is_source(const struct reader *reader, const char *name)
     size_t n = 0;
     for (size_t i = 0; ts_source_formats[i] && n < CHAIN_NAMES; i++)
         names[n++] = ts_source_formats[i]->name;
-    for (size_t i = 0; ts_stages[i] && n < 2 * CHAIN_NAMES; i++)
-        names[n++] = ts_stages[i]->name;
+    n += ts_registry_names(reader->tree->stages, names + n, 2 * CHAIN_NAMES - n);
     const char *nearest = ts_nearest_name(name, names, n);
     if (ts_source_format_find(name) || (nearest && ts_source_format_find(nearest)))
         return true;
@@ -643,7 +643,8 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         return false;
     if (!strcmp(name->text, "input"))
         return read_further_input(reader, name, map);
-    if (first && !ts_stage_find(name->text) && is_source(reader, name->text))
+    if (first && !ts_registry_find(reader->tree->stages, name->text) &&
+        is_source(reader, name->text))
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
     if (is_output(name->text, strlen(name->text))) {
         if (!only_outputs_follow(reader)) {

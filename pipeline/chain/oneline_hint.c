@@ -12,7 +12,7 @@
 
 #include "pipeline/chain/formats.h"
 #include "pipeline/chain/oneline.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 static bool is_word_character(char c)
 {
@@ -39,8 +39,9 @@ static bool takes(const struct param *params, size_t n_params, const char *name,
 
 static bool any_takes(const char *name, const char *word)
 {
-    for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        if (takes((*stage)->params, (*stage)->n_params, name, word))
+    const struct stage *stage;
+    for (size_t i = 0; (stage = ts_registry_stage(NULL, i)) != NULL; i++)
+        if (takes(stage->params, stage->n_params, name, word))
             return true;
     for (const struct source_format *const *format = ts_source_formats; *format; format++)
         if (takes((*format)->params, (*format)->n_params, name, word))
@@ -121,7 +122,7 @@ static size_t write_piece(FILE *out, const char *text, size_t name_length)
     snprintf(name, sizeof name, "%.*s", (int)name_length, text);
     const size_t brackets = *value == '{' || *value == '[' ? bracketed(value) : 0;
     const bool is_file = !strcmp(name, "input") || !strcmp(name, "output");
-    if (*value == '{' && brackets > 0 && (is_file || ts_stage_find(name))) {
+    if (*value == '{' && brackets > 0 && (is_file || ts_registry_find(NULL, name))) {
         if (!is_file)
             fputs(name, out);
         write_map(out, value, brackets, is_file);

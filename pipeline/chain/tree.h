@@ -39,7 +39,8 @@ struct node {
 struct tree {
     struct arena *arena;
     struct ts_diag *diag;
-    const char *what; /* the name of the text in messages; NULL: the chain */
+    const struct stage_registry *stages; /* those that the text may name; NULL: of the process */
+    const char *what;                    /* the name of the text in messages; NULL: the chain */
     const char *text;
     size_t length;
     struct node *root; /* NULL if the text could not be read to its end; the reason is in diag */

@@ -436,10 +436,15 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index,
     const struct plan_node *node = &plan->nodes[index];
     const int32_t sequence = index - plan->n_sources + 1;
     const struct text program[] = {{"program", "tomostage"}, {"version", ts_version()}};
-    const struct text texts[] = {
-        {"stage", node->chain_stage->stage->name},          {"name", node->chain_stage->name},
-        {"input", plan->nodes[node->inputs[0]].label},      {"device", plan->cuda ? "cuda" : "cpu"},
-        {"quantity", ts_quantity_name(node->out.quantity)}, {"unit", node->out.unit}};
+    const struct stage_origin *origin = node->chain_stage->stage->origin;
+    const struct text texts[] = {{"stage", node->chain_stage->stage->name},
+                                 {"stage_version", origin ? origin->version : NULL},
+                                 {"plugin_sha256", origin ? origin->sha256 : NULL},
+                                 {"name", node->chain_stage->name},
+                                 {"input", plan->nodes[node->inputs[0]].label},
+                                 {"device", plan->cuda ? "cuda" : "cpu"},
+                                 {"quantity", ts_quantity_name(node->out.quantity)},
+                                 {"unit", node->out.unit}};
     char process[PATH_BYTES];
     snprintf(process, sizeof process, "/entry/process_%d_%s", sequence,
              node->chain_stage->stage->name);

@@ -384,6 +384,13 @@ static void write_image(FILE *out, const struct plan_node *node)
     }
 }
 
+static void write_origin(FILE *out, const struct stage *stage)
+{
+    if (stage->origin)
+        fprintf(out, "%s %s %s\n", stage->name, stage->origin->version,
+                stage->origin->sha256 ? stage->origin->sha256 : "");
+}
+
 /* Writes all on which the values of a run depend, except the pixels of its inputs. Returns NULL if
    memory is out. */
 static char *identity_of(const struct ts_plan *plan)
@@ -399,6 +406,8 @@ static char *identity_of(const struct ts_plan *plan)
         write_versions(out, versions, ts_provenance_device(plan, versions));
         for (int32_t i = 0; i < plan->n_nodes; i++)
             write_image(out, &plan->nodes[i]);
+        for (int32_t i = 0; i < plan->chain->n_stages; i++)
+            write_origin(out, plan->chain->stages[i].stage);
         fputs(chain, out);
     }
     free(chain);

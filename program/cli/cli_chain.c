@@ -11,7 +11,7 @@
 #include "pipeline/chain/formats.h"
 #include "pipeline/plan/device_choice.h"
 #include "program/cli/cli.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 struct cli_chain ts_cli_chain = {
     .options = TS_OPTIONS_DEFAULT, .every = 30, .viewer = VIEWER_REQUEST_DEFAULT};
@@ -72,7 +72,7 @@ bool ts_cli_is_one_line(const char *text)
     word[length] = '\0';
     const char *rest = text + length + strspn(text + length, " \t");
     const bool apart = rest > text + length;
-    if (ts_stage_find(word))
+    if (ts_registry_find(NULL, word))
         return apart || !*rest || strchr("([{", *rest);
     if (ts_source_format_find(word))
         return apart || !*rest;

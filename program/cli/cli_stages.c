@@ -9,7 +9,7 @@
 
 #include "pipeline/chain/describe.h"
 #include "program/cli/cli.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 static struct arguments {
     const char *folder; /* for pages; NULL: none */
@@ -22,12 +22,13 @@ static const struct command_option options[] = {
 /* Writes one page per stage to an existing folder, as in docs/stages. */
 static int write_pages(const char *folder)
 {
-    for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+    const struct stage *stage;
+    for (size_t i = 0; (stage = ts_registry_stage(NULL, i)) != NULL; i++) {
         char path[4096];
-        snprintf(path, sizeof path, "%s/%s.md", folder, (*stage)->name);
+        snprintf(path, sizeof path, "%s/%s.md", folder, stage->name);
         FILE *file = fopen(path, "w");
         if (file)
-            ts_describe_docs(*stage, file);
+            ts_describe_docs(stage, file);
         const bool failed = !file || ferror(file);
         if ((file && fclose(file)) || failed) {
             ts_command_wrong(&ts_cli_stages, "%s could not be written: %s", path, strerror(errno));
@@ -39,8 +40,9 @@ static int write_pages(const char *folder)
 
 static void describe_stages(FILE *stream)
 {
-    for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        fprintf(stream, "%-12s %s\n", (*stage)->name, (*stage)->summary);
+    const struct stage *stage;
+    for (size_t i = 0; (stage = ts_registry_stage(NULL, i)) != NULL; i++)
+        fprintf(stream, "%-12s %s\n", stage->name, stage->summary);
 }
 
 static int stages(char **operands)
@@ -52,7 +54,7 @@ static int stages(char **operands)
         describe_stages(stdout);
         return 0;
     }
-    const struct stage *stage = ts_stage_find(operands[0]);
+    const struct stage *stage = ts_registry_find(NULL, operands[0]);
     if (!stage)
         return ts_command_wrong_stage(&ts_cli_stages, operands[0]);
     ts_describe_stage(stage, stdout);

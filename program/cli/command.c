@@ -20,7 +20,7 @@
 
 #include "core/number.h"
 #include "io/file/file_commit.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 enum { MOST_OPTIONS = 32, LONG_ONLY = 256, HELP_COLUMN = 26 };
 
@@ -66,7 +66,12 @@ static void print_help(const struct command *command, FILE *stream)
         }
     if (command->more_help)
         command->more_help(stream);
-    fprintf(stream, "\n  -h, --help              this page\n\n%s", ts_command_exit_codes);
+    if (!command->program)
+        fputs("\n      --plugin FILE       stages of a plugin, too; $TOMOSTAGE_PLUGINS names more, "
+              "with : between\n",
+              stream);
+    fprintf(stream, "%s  -h, --help              this page\n\n%s", command->program ? "\n" : "",
+            ts_command_exit_codes);
 }
 
 /* ---- what is wrong --------------------------------------------------------------------------- */
@@ -119,10 +124,7 @@ int ts_command_wrong_name(const struct command *command, const char *kind, const
 int ts_command_wrong_stage(const struct command *command, const char *name)
 {
     const char *names[256];
-    size_t n = 0;
-    for (const struct stage *const *stage = ts_stages; *stage && n < sizeof names / sizeof *names;
-         stage++)
-        names[n++] = (*stage)->name;
+    const size_t n = ts_registry_names(NULL, names, sizeof names / sizeof *names);
     return ts_command_wrong_name(command, "stage", name, names, n, "'tomostage stages' lists them");
 }
 
@@ -367,6 +369,68 @@ static bool names_inner(const struct command *command, const char *operand)
     return command->inner && !strcmp(operand, strrchr(command->inner->name, ' ') + 1);
 }
 
+/* ---- plugins --------------------------------------------------------------------------------- */
+
+static const char plugins[] = "TOMOSTAGE_PLUGINS";
+
+static bool add_plugin(const char *path)
+{
+    const char *others = getenv(plugins);
+    const size_t bytes = strlen(path) + (others ? strlen(others) : 0) + 2;
+    char *list = *path && !strchr(path, ':') ? malloc(bytes) : NULL;
+    if (list)
+        snprintf(list, bytes, "%s%s%s", path, others ? ":" : "", others ? others : "");
+    const bool added = list && setenv(plugins, list, 1) == 0;
+    if (!added)
+        ts_command_wrong(NULL,
+                         "'--plugin %s': the path of a plugin has a character at least, and "
+                         "no colon",
+                         path);
+    free(list);
+    return added;
+}
+
+bool ts_command_take_plugins(int *argc, char **argv)
+{
+    static const char option[] = "--plugin";
+    const size_t length = strlen(option);
+    int kept = 1;
+    bool options = true;
+    for (int i = 1; i < *argc; i++) {
+        options &= strcmp(argv[i], "--") != 0;
+        const bool is_option = options && !strncmp(argv[i], option, length);
+        if (is_option && argv[i][length] == '=') {
+            if (!add_plugin(argv[i] + length + 1))
+                return false;
+        } else if (is_option && !argv[i][length]) {
+            if (++i == *argc) {
+                ts_command_wrong(NULL, "option '--plugin' needs a value");
+                return false;
+            }
+            if (!add_plugin(argv[i]))
+                return false;
+        } else {
+            argv[kept++] = argv[i];
+        }
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    return true;
+}
+
+/* Loads the plugins that $TOMOSTAGE_PLUGINS lists. Returns the exit code. */
+static int load_plugins(void)
+{
+    char *list = getenv(plugins) ? strdup(getenv(plugins)) : NULL, *rest = list;
+    struct ts_diag *diag = list ? ts_command_diag() : NULL;
+    enum ts_status status = TS_OK;
+    for (char *path; diag && status == TS_OK && (path = strsep(&rest, ":")) != NULL;)
+        if (*path)
+            status = ts_context_load(NULL, path, diag);
+    free(list);
+    return diag ? ts_command_finish_take(diag, status, json_asked) : 0;
+}
+
 int ts_command_run(const struct command *command, int argc, char **argv)
 {
     if (!command->run)
@@ -397,7 +461,8 @@ int ts_command_run(const struct command *command, int argc, char **argv)
                                 program_of(command), command->name, command->usage);
     if (argc - optind > command->operands.most)
         return ts_command_too_many(command, argv[optind + command->operands.most]);
-    return command->run(argv + optind);
+    const int code = command->program ? 0 : load_plugins();
+    return code == 0 ? command->run(argv + optind) : code;
 }
 
 /* ---- what was printed ------------------------------------------------------------------------ */

@@ -80,6 +80,10 @@ struct command {
    ts_status. */
 enum { COMMAND_WRONG = TS_BAD_CHAIN };
 
+/* Takes `--plugin FILE` out of a command line, wherever they are, and adds the files to
+ * $TOMOSTAGE_PLUGINS, so that programs which this one starts have them, too. Returns false if a
+ * FILE is missing or cannot be there (reported). */
+bool ts_command_take_plugins(int *argc, char **argv);
 /* Reads the command line, whose argv[0] is the command's name, and runs the command. Returns the
  * exit code. */
 int ts_command_run(const struct command *command, int argc, char **argv);

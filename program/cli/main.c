@@ -156,6 +156,8 @@ int main(int argc, char **argv)
 {
     if (!take_stack(argc, argv))
         return TS_RUN_FAILED;
+    if (!ts_command_take_plugins(&argc, argv))
+        return COMMAND_WRONG;
     const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
     if (command &&
         command

@@ -12,7 +12,7 @@
 
 #include "core/json.h"
 #include "io/file/digest.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 /* ---- the record of a run --------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static void add_use(struct run_record *record, int k, const char *label)
 static void find_uses(struct run_record *record, int k)
 {
     const struct record_step *step = &record->steps[k];
-    const struct stage *stage = ts_stage_find(step->of->stage);
+    const struct stage *stage = ts_registry_find(NULL, step->of->stage);
     add_use(record, k, step->of->input);
     for (size_t i = 0; stage && i < stage->n_params; i++) {
         const char *name = stage->params[i].name,
@@ -92,7 +92,7 @@ static void find_image(struct run_record *record, int k)
     struct record_step *step = &record->steps[k];
     const char *name = step->of->name;
     const bool last = k == record->n_steps - 1;
-    const struct stage *stage = ts_stage_find(step->of->stage);
+    const struct stage *stage = ts_registry_find(NULL, step->of->stage);
     const struct made_image *image =
         stage && (stage->traits & TRAIT_KEEPS_IMAGE) ? ts_made_image(&record->made, name) : NULL;
     if (!image && last)
@@ -336,7 +336,8 @@ static void put_step(struct json *json, const struct run_record *record, int k)
     ts_json_close(json, '}');
     open_entity(json, entity_id(id, "tool", k + 1), "SoftwareApplication");
     ts_json_member_text(json, "name", step->of->stage);
-    ts_json_member_text(json, "softwareVersion", record->version);
+    const char *own = ts_made_value(&record->made, "%s/stage_version", step->of->group);
+    ts_json_member_text(json, "softwareVersion", *own ? own : record->version);
     ts_json_open_member(json, "input", '[');
     put_parameters(json, record, k, "parameter");
     ts_json_close(json, ']');

@@ -393,7 +393,49 @@ static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag
     const char *name = ts_arena_printf(recorded->arena, "%s:/entry/provenance/chain", path);
     if (!folder || !name)
         return ts_diag_no_memory(diag, strlen(path));
-    return ts_chain_parse(text, strlen(text), name, folder, &recorded->chain, diag);
+    return ts_chain_read(recorded->context, text, strlen(text), name, folder, &recorded->chain,
+                         diag);
+}
+
+/* Refuses a result with a stage from outside that the context does not have, and warns if the
+   context has it from another library. */
+static enum ts_status check_stages(const struct recorded *recorded, struct ts_diag *diag)
+{
+    const struct made *made = &recorded->made;
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; i < made->n_stages; i++) {
+        const char *name = made->stages[i].stage, *group = made->stages[i].group;
+        const char *version = ts_made_value(made, "%s/stage_version", group),
+                   *sha256 = ts_made_value(made, "%s/plugin_sha256", group);
+        const struct stage *stage = ts_registry_find(ts_context_stages(recorded->context), name);
+        const struct stage_origin *own = stage ? stage->origin : NULL;
+        char shown[256], text[128];
+        struct diag_site site = {.code = "plugin-missing", .stage = text};
+        ts_text_escape(text, sizeof text, name);
+        ts_text_escape(shown, sizeof shown, version);
+        if (!*version)
+            continue;
+        if (own) {
+            site.code = "plugin-other";
+            if (strcmp(sha256, own->sha256 ? own->sha256 : "") != 0 ||
+                strcmp(version, own->version) != 0)
+                ts_diag_warning(diag, &site,
+                                "version %s from the library with SHA-256 %.64s computed the "
+                                "result, and version %s of %.64s is loaded",
+                                shown, *sha256 ? sha256 : "(none)", own->version,
+                                own->sha256 ? own->sha256 : "(none)");
+            continue;
+        }
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                               *sha256 ? "this stage is from a plugin that is not loaded: version "
+                                         "%s, SHA-256 %.64s"
+                                       : "this stage is from a program that added it: version %s%s",
+                               shown, sha256);
+        if (*sha256)
+            ts_diag_hint(diag,
+                         "--plugin FILE loads it; sha256sum tells whether a FILE is that one");
+    }
+    return status;
 }
 
 /* Returns the input that "NAME=PATH" names, with the path in *path; -1 if it names none. */
@@ -461,14 +503,20 @@ static enum ts_status put_paths(struct recorded *recorded, const char *const *in
     return status;
 }
 
-enum ts_status ts_recorded_open(struct sandbox *sandbox, const char *path,
+enum ts_status ts_recorded_open(const struct ts_context *context, const char *path,
                                 const char *const *inputs, int n, struct recorded *recorded,
                                 struct ts_diag *diag)
 {
-    *recorded = (struct recorded){.arena = ts_arena_create(), .sandbox = sandbox, .path = path};
+    *recorded = (struct recorded){.arena = ts_arena_create(),
+                                  .context = context,
+                                  .sandbox = ts_context_sandbox(context),
+                                  .path = path};
     if (!recorded->arena)
         return ts_diag_no_memory(diag, sizeof *recorded);
-    enum ts_status status = ts_made_read(sandbox, path, recorded->arena, &recorded->made, diag);
+    enum ts_status status =
+        ts_made_read(recorded->sandbox, path, recorded->arena, &recorded->made, diag);
+    if (status == TS_OK)
+        status = check_stages(recorded, diag);
     if (status == TS_OK)
         status = read_chain(recorded, diag);
     return status == TS_OK ? put_paths(recorded, inputs, n, diag) : status;

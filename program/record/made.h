@@ -86,8 +86,9 @@ bool ts_made_is_table(const struct made_fact *fact);
 
 struct recorded {
     struct arena *arena;
-    struct sandbox *sandbox; /* that reads the result, as in ts_sandbox_start() */
-    const char *path;        /* of the result */
+    const struct ts_context *context; /* in which the chain is opened */
+    struct sandbox *sandbox;          /* that reads the result, as in ts_sandbox_start() */
+    const char *path;                 /* of the result */
     struct made made;
     struct ts_chain *chain;
     bool given[CHAIN_MAX_SOURCES]; /* for each input: its path was given */
@@ -96,9 +97,10 @@ struct recorded {
 /* Opens the chain of a result. Each of the n inputs is "NAME=PATH" for the input of that name, or a
    path for all inputs that are not named. Inputs without a path are looked for under their own
    names in the result's folder. Returns TS_BAD_INPUT if the file is no result or holds no chain,
-   TS_BAD_CHAIN if two paths are for one input. ts_recorded_close must follow, even after a
+   TS_BAD_CHAIN if two paths are for one input, or if the context lacks a stage from outside
+   (plugin-missing). ts_recorded_close must follow, even after a
    failure. */
-enum ts_status ts_recorded_open(struct sandbox *sandbox, const char *path,
+enum ts_status ts_recorded_open(const struct ts_context *context, const char *path,
                                 const char *const *inputs, int n, struct recorded *recorded,
                                 struct ts_diag *diag);
 /* Refuses an input without a given path that is not beside the result (input-not-given). `option`

@@ -35,7 +35,8 @@ static bool is_of_build(const struct made_fact *fact)
            strcmp(fact->path, "provenance/warnings") != 0 &&
            (!strncmp(fact->path, "provenance/", 11) ||
             (!strncmp(fact->path, "process_", 8) && name &&
-             (!strcmp(name, "/device") || !strcmp(name, "/version"))));
+             (!strcmp(name, "/device") || !strcmp(name, "/version") ||
+              !strcmp(name, "/stage_version") || !strcmp(name, "/plugin_sha256"))));
 }
 
 /* Returns the name of an input, "ct", for "inputs/ct/slice_pixel_sha256" and other facts on which

@@ -507,13 +507,13 @@ static enum ts_status create(struct ts_plan *plan, struct resume **result, struc
 
 static enum ts_status open(struct resume *resume, const char *path, struct ts_diag *diag)
 {
-    struct sandbox *sandbox = ts_context_sandbox(resume->plan->given->context);
+    const struct ts_context *context = resume->plan->given->context;
     const char *own = ts_arena_text(resume->arena, path, strlen(path));
     if (!own)
         return ts_diag_no_memory(diag, strlen(path));
-    enum ts_status status = ts_hdf5_verify(sandbox, own, &resume->proof, diag);
+    enum ts_status status = ts_hdf5_verify(ts_context_sandbox(context), own, &resume->proof, diag);
     if (status == TS_OK)
-        status = ts_recorded_open(sandbox, own, NULL, 0, &resume->recorded, diag);
+        status = ts_recorded_open(context, own, NULL, 0, &resume->recorded, diag);
     if (status == TS_OK)
         status = ts_plan_expand(&resume->old, resume->recorded.chain, diag);
     resume->reuse.path = own;

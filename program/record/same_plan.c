@@ -176,10 +176,10 @@ enum ts_status ts_same_as_planned(const char *path, const struct ts_plan *plan,
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded = {0};
     struct hdf5_proof proof;
-    struct sandbox *sandbox = ts_context_sandbox(plan->given->context);
-    enum ts_status status = ts_hdf5_verify(sandbox, path, &proof, diag);
+    const struct ts_context *context = plan->given->context;
+    enum ts_status status = ts_hdf5_verify(ts_context_sandbox(context), path, &proof, diag);
     if (status == TS_OK)
-        status = ts_recorded_open(sandbox, path, NULL, 0, &recorded, diag);
+        status = ts_recorded_open(context, path, NULL, 0, &recorded, diag);
     if (status == TS_OK)
         status = check_chain(path, plan, &recorded, diag);
     if (status == TS_OK) {
@@ -386,7 +386,7 @@ static bool same_inputs(const struct resume *resume, const struct plan_node *nod
     return true;
 }
 
-/* Returns true if the device of a recorded stage is of the same kind as the plan's. */
+/* Returns true if the same code computed a recorded stage, on a device of the plan's kind. */
 static bool same_device(struct resume *resume, const struct plan_node *node, int32_t stage)
 {
     const struct made *made = &resume->recorded.made;
@@ -395,6 +395,14 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     if (strcmp(version, ts_version()) != 0)
         return differs(resume, node->label, "version %.60s computed it there, not %s", version,
                        ts_version());
+    const struct stage_origin *origin = node->chain_stage->stage->origin;
+    const char *plugin = ts_made_value(made, "process_%d_%s/plugin_sha256", (int)stage + 1, name);
+    version = ts_made_value(made, "process_%d_%s/stage_version", (int)stage + 1, name);
+    if (origin && (strcmp(version, origin->version) != 0 ||
+                   strcmp(plugin, origin->sha256 ? origin->sha256 : "") != 0))
+        return differs(resume, node->label, "version %.60s of the stage computed it there%s",
+                       version,
+                       strcmp(version, origin->version) != 0 ? "" : ", from another library");
     /* Results of older versions also have a number: cuda:0. */
     const char *device = ts_made_value(made, "process_%d_%s/device", (int)stage + 1, name),
                *own = resume->plan->cuda ? "cuda" : "cpu";

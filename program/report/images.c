@@ -17,7 +17,7 @@
 #include "program/show/base64.h"
 #include "program/show/geometry_picture.h"
 #include "program/show/picture.h"
-#include "stages/engine/stage.h"
+#include "stages/engine/registry.h"
 
 enum { AXES = 3, PLANES = 64, IMAGES = 16, FEWEST_SLICES = 8 };
 enum { INVALID = 65535 }; /* value of a pixel without a measurement */
@@ -240,7 +240,7 @@ static bool names_none(const struct report_facts *facts, const struct report_sta
 /* Returns true if the stage maps all values of an image by their own histogram. */
 static bool equalizes_whole(const struct report_facts *facts, const struct report_stage *stage)
 {
-    const struct stage *known = ts_stage_find(stage->of->stage);
+    const struct stage *known = ts_registry_find(NULL, stage->of->stage);
     const char *scope = ts_made_value(&facts->made, "%s/parameters/scope", stage->of->group);
     return known && (known->traits & TRAIT_MAPS_BY_SHARES) && !strcmp(scope, "volume") &&
            names_none(facts, stage, "reference") && names_none(facts, stage, "mask");
@@ -258,7 +258,7 @@ static bool is_equalized(const struct report_facts *facts, const struct report_i
             if (from == image->stage)
                 return true;
             const struct stage *known =
-                from && from < stage ? ts_stage_find(from->of->stage) : NULL;
+                from && from < stage ? ts_registry_find(NULL, from->of->stage) : NULL;
             passes = known && !known->map;
         }
     }
@@ -396,7 +396,7 @@ static const char *find_center(const struct report_facts *facts, const struct re
 {
     for (size_t i = 0; i < facts->n_stages; i++) {
         const struct report_stage *recorded = &facts->stages[i];
-        const struct stage *stage = ts_stage_find(recorded->of->stage);
+        const struct stage *stage = ts_registry_find(NULL, recorded->of->stage);
         if (image->stage && recorded->of->number <= image->stage->of->number)
             continue;
         const char *text = axis_of(facts, recorded, stage);

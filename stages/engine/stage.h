@@ -374,6 +374,12 @@ struct stage_search {
                             double memory[STAGE_SEARCH_NUMBERS]);
 };
 
+/* Where a stage from outside comes from (include/tomostage_stage.h). */
+struct stage_origin {
+    const char *version;
+    const char *sha256; /* digest of the plugin's file; NULL: a program added the stage */
+};
+
 struct stage {
     const char *name;    /* the same as the YAML name and the file name */
     const char *summary; /* one line, no period */
@@ -464,6 +470,7 @@ struct stage {
     bool gives_nan;
     bool counts_values; /* true if its time depends on the values: the benchmark then has cases of
                          * every distribution */
+    const struct stage_origin *origin; /* NULL: the stage is built in */
 };
 
 /* This declares the two tables of every stage of stages.def, such as box_stage, defined in
@@ -475,9 +482,10 @@ struct stage {
 #include "stages/stages.def"
 #undef STAGE
 
-/* All stages of stages.def in that order, from stages/engine/registry.c. NULL ends the list. */
+/* All stages of stages.def in that order, from stages/engine/registry.c. NULL ends the list.
+ * stages/engine/registry.h has those from outside, too. */
 extern const struct stage *const ts_stages[];
-/* Returns the stage of this name, or NULL if there is none. */
+/* Returns the stage of stages.def with this name, or NULL if there is none. */
 const struct stage *ts_stage_find(const char *name);
 
 /* Refuses reference i (code reference-shape) if it is given and does not have the input's shape.
