@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """An example of a stage whose map is a Python function: `folded` replaces each value by its distance from `about`. It is
-added to a context of libtomostage with ctypes, and a chain on arrays runs it between two built-in stages.
+added to a context of libtomostage with ctypes, and a chain on arrays runs it before a built-in stage.
 
     python3 python_map.py /usr/local/lib/libtomostage.so
 """
@@ -10,7 +10,7 @@ import ctypes
 import math
 import sys
 
-U8, F32, VOLUMES, REAL = 0, 6, 1, 1  # TS_U8, TS_F32, TS_TAKES_VOLUMES, TS_PARAM_REAL
+F32, VOLUMES, REAL = 6, 1, 1  # TS_F32, TS_TAKES_VOLUMES, TS_PARAM_REAL
 
 
 class Axis(ctypes.Structure):
@@ -30,6 +30,12 @@ class Array(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int),
                 ("n", ctypes.c_int64 * 4), ("stride", ctypes.c_int64 * 4), ("cuda_device", ctypes.c_int32),
                 ("cuda_stream", ctypes.c_void_p)]
+
+
+class Options(ctypes.Structure):
+    """The first members; `size` tells that the others have their defaults."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p)]
 
 
 class Param(ctypes.Structure):
@@ -99,6 +105,7 @@ class Library:
         if getattr(self.functions, function)(*arguments, self.diag):
             text = ctypes.create_string_buffer(4096)
             self.functions.ts_diag_text(self.diag, ctypes.c_bool(False), text, ctypes.c_size_t(len(text)))
+            self.functions.ts_diag_clear(self.diag)
             raise RuntimeError(text.value.decode())
 
     def add_stage(self, stage):
@@ -113,7 +120,8 @@ class Library:
         try:
             self.call("ts_context_parse", self.context, text, ctypes.c_size_t(len(text)), b"chain", None, ctypes.byref(chain))
             self.call("ts_chain_set_array", chain, b"volume", ctypes.byref(both[0]), None)
-            self.call("ts_plan_create", chain, None, ctypes.byref(plan))
+            options = Options(ctypes.sizeof(Options), b"cpu")
+            self.call("ts_plan_create", chain, ctypes.byref(options), ctypes.byref(plan))
             self.call("ts_run_create", plan, ctypes.byref(run))
             self.call("ts_run_set_array", run, b"data", ctypes.byref(both[1]))
             self.call("ts_run_execute", run)
@@ -132,8 +140,8 @@ def main():
     library = Library(sys.argv[1] if len(sys.argv) > 1 else "libtomostage.so")
     library.add_stage(FOLDED)
     values = array.array("f", range(4 * 8 * 8))
-    result = library.run("memory volume | invert | folded about=100 | box radius=0", values, (4, 8, 8))
-    wrong = [i for i, value in enumerate(values) if result[i] != abs(255 - value - 100)]
+    result = library.run("memory volume | folded about=100 | statistics", values, (4, 8, 8))
+    wrong = [i for i, value in enumerate(values) if result[i] != abs(value - 100)]
     print(f"{len(values)} values through Python, {len(wrong)} wrong")
     library.close()
     return bool(wrong)

@@ -49,6 +49,7 @@ static void print_help(FILE *stream)
     for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n  tomostage COMMAND --help    the page of one command\n"
+          "  tomostage --plugin FILE COMMAND  the stages of a plugin, too\n"
           "  tomostage --version         the version\n\n",
           stream);
     fputs(ts_command_exit_codes, stream);

@@ -51,6 +51,8 @@ LD_LIBRARY_PATH=$(dirname "$library") "$folder/arrays" >"$folder/log" 2>&1 || fa
 cc "${flags[@]}" "$source/docs/example_threads.c" "${found[@]}" -pthread -Wl,-rpath,"$(dirname "$library")" -o "$folder/threads"
 "$folder/threads" >"$folder/log" 2>&1 || fail "the example of threads: $(cat "$folder/log")"
 [ "$(grep -c '^thread [0-3]: mean [1-4]$' "$folder/log")" = 4 ] || fail "the example of threads says: $(cat "$folder/log")"
+cc -shared -fPIC -O2 -fopenmp "$source/datasets/plugins/sharpen_z.c" $(pkg-config --cflags tomostage) -o "$folder/sharpen_z.so"
+"$folder/usr/bin/tomostage" --plugin "$folder/sharpen_z.so" stages | grep -q '^sharpen_z  *sharpen along z$' || fail "it does not load the plugin"
 
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)
