@@ -45,7 +45,7 @@ extern "C" enum ts_status sharpen_z_map_cuda(const struct ts_call *call, struct 
         launch<float>(call, out);
     }
     const cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? TS_OK
-                                : call->refuse(call, TS_RUN_FAILED, "sharpen-cuda",
-                                               cudaGetErrorString(error), NULL);
+    return error == cudaSuccess
+               ? TS_OK
+               : call->refuse(call, TS_RUN_FAILED, "sharpen-cuda", cudaGetErrorString(error), NULL);
 }

@@ -15,6 +15,7 @@ struct sharpen_z_params {
 #ifdef __cplusplus
 extern "C"
 #endif
-enum ts_status sharpen_z_map_cuda(const struct ts_call *call, struct ts_image *out);
+    enum ts_status
+    sharpen_z_map_cuda(const struct ts_call *call, struct ts_image *out);
 
 #endif

@@ -14,6 +14,7 @@ import sys
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cc", ".inc")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<((?:include|core|stages|io|cuda|datasets|pipeline|program|lab|tests)/[^>]+)>)')
 MOST_LINES = 800
+APART = os.path.join("datasets", "plugins")  # is built like the plugins of others, and includes what is installed
 NOTE = "CHANGE:"  # begins each note of the templates in new_stage/
 
 
@@ -36,7 +37,7 @@ def sources(root, folders):
     for folder in folders:
         for where, _, names in os.walk(os.path.join(root, folder)):
             for name in sorted(names):
-                if name.endswith(SOURCES):
+                if name.endswith(SOURCES) and not where.endswith(APART):
                     yield os.path.relpath(os.path.join(where, name), root)
 
 

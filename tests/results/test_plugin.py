@@ -83,10 +83,10 @@ def the_bytes_depend_on_no_cut(folder):
         digests.add(run("verify", "o.h5", cwd=folder).stdout.split()[-1])
     assert len(digests) == 1
     assert np.array_equal(image(f"{folder}/o.h5"), expected(VALUES))
-    values = (np.arange(96 * 256 * 256).reshape(96, 256, 256) * 37 % 251).astype("i2")
+    values = (np.arange(96 * 192 * 192).reshape(96, 192, 192) * 37 % 251).astype("i2")
     np.save(f"{folder}/large.npy", values)
     chain, slabs = "npy large.npy spacing=1,1,1 | sharpen_z radius=3 amount=0.5", set()
-    for memory in ("78M", "90M", "1G"):
+    for memory in ("71M", "84M", "1G"):
         plug("run", chain, "-o", "o.h5", "--force", "--quiet", "--memory", memory, "--device", "cpu", cwd=folder)
         assert np.array_equal(image(f"{folder}/o.h5"), expected(values, 3)), memory
         slabs.add(json.loads(plug("check", chain, "-o", "n.h5", "--json", "--memory", memory, "--device", "cpu",
