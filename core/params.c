@@ -66,6 +66,13 @@ bool ts_param_given(const struct param_set *set, const char *name)
     return ts_param_find(set->params, set->n_params, name, &i) && (set->given >> i & 1);
 }
 
+void ts_param_give(struct param_set *set, const char *name)
+{
+    size_t i;
+    if (ts_param_find(set->params, set->n_params, name, &i))
+        set->given |= 1u << i;
+}
+
 void ts_param_idle(struct param_set *set, const char *name)
 {
     size_t i;

@@ -418,6 +418,16 @@ void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer)
     cuda_of(driver)->timer = timer;
 }
 
+enum ts_status ts_cuda_driver_follow(struct stage_driver *base)
+{
+    const struct cuda_driver *driver = cuda_of(base);
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < STAGE_TRANSFORMS; i++)
+        status = ts_cuda_fft_follow(driver->transforms[i], driver->session,
+                                    base->context.stage->name, base->context.diag);
+    return status;
+}
+
 void ts_cuda_driver_report(struct stage_driver *driver, const struct cuda_reporting *reporting)
 {
     cuda_of(driver)->reporting = reporting;

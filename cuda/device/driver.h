@@ -47,6 +47,10 @@ size_t ts_cuda_driver_counts(const struct stage_driver *driver, int input);
 enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver,
                                           enum cuda_direction direction);
 
+/* Has the driver's transforms work on the session's queue CUDA_COMPUTE, which another stream has
+ * become. */
+enum ts_status ts_cuda_driver_follow(struct stage_driver *driver);
+
 /* Records a pair of events around each later stretch of work on the device, for benchmarks. NULL:
  * no more. */
 enum { CUDA_TIMER_EVENTS = 64 };

@@ -188,6 +188,17 @@ enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stag
     return status;
 }
 
+enum ts_status ts_cuda_fft_follow(const struct cuda_fft *fft, const struct cuda_session *session,
+                                  const char *stage, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    for (int i = 0; fft && status == TS_OK && i < fft->n_plans; i++)
+        status = fold(diag, stage,
+                      cufft.set_stream(fft->plans[i], ts_cuda_stream(session, CUDA_COMPUTE)),
+                      "setting the stream");
+    return status;
+}
+
 void ts_cuda_fft_destroy(struct cuda_fft *fft)
 {
     for (int i = 0; fft && i < fft->n_plans; i++)

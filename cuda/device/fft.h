@@ -19,6 +19,9 @@ size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape);
 enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stage,
                                   const struct fft_shape *shape, void *work, struct ts_diag *diag,
                                   struct cuda_fft **fft);
+/* Makes its transforms work on what is now the queue CUDA_COMPUTE. NULL does nothing. */
+enum ts_status ts_cuda_fft_follow(const struct cuda_fft *fft, const struct cuda_session *session,
+                                  const char *stage, struct ts_diag *diag);
 void ts_cuda_fft_destroy(struct cuda_fft *fft); /* NULL does nothing */
 
 #endif

@@ -77,8 +77,8 @@ struct cuda_event {
 struct cuda_session {
     struct device_numbers device;
     struct ts_diag *diag;
-    size_t bytes; /* bytes that the run will take, if known; else 0 */
-    cudaStream_t streams[CUDA_QUEUES];
+    size_t bytes;                           /* bytes that the run will take, if known; else 0 */
+    cudaStream_t streams[CUDA_QUEUES], own; /* own: CUDA_COMPUTE while nobody lends another */
     struct piece *pieces;
     struct cuda_event *events;
 };
@@ -275,6 +275,7 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
         status = ts_cuda_fold(
             diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
             "creating a CUDA stream");
+    session->own = session->streams[CUDA_COMPUTE];
     if (status == TS_OK)
         *result = session;
     else
@@ -287,6 +288,29 @@ enum ts_status ts_cuda_use(struct cuda_session *session)
     return session ? ts_cuda_fold(session->diag, NULL, cudaSetDevice(session->device.index),
                                   "choosing the CUDA device")
                    : TS_OK;
+}
+
+int ts_cuda_current(void)
+{
+    int device = 0;
+    (void)cudaGetDevice(&device);
+    return device;
+}
+
+void ts_cuda_make_current(int device)
+{
+    (void)cudaSetDevice(device);
+}
+
+void ts_cuda_lend(struct cuda_session *session, struct CUstream_st *stream, struct ts_diag *diag)
+{
+    session->streams[CUDA_COMPUTE] = stream;
+    session->diag = diag;
+}
+
+void ts_cuda_lend_end(struct cuda_session *session)
+{
+    session->streams[CUDA_COMPUTE] = session->own;
 }
 
 void ts_cuda_settle(struct cuda_session *session)

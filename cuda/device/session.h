@@ -47,6 +47,15 @@ void ts_cuda_close_device(const struct device_numbers *device);
 const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
 
+/* Return and set the calling thread's current device, for a library in a process that uses CUDA
+ * itself. */
+int ts_cuda_current(void);
+void ts_cuda_make_current(int device);
+/* The first makes a stream of the caller's (NULL: the default stream) the queue CUDA_COMPUTE, and
+ * has `diag` receive the errors; the second makes the session's own stream that queue again. */
+void ts_cuda_lend(struct cuda_session *session, struct CUstream_st *stream, struct ts_diag *diag);
+void ts_cuda_lend_end(struct cuda_session *session);
+
 /* The one place where CUDA's errors (cudaError_t) become diagnostics: cuda-lost after those that
  * the device does not survive, cuda-busy if another program has the device for itself, else
  * cuda-failed. `what` says what was done, such as "copying to the device". */

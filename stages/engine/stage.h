@@ -21,6 +21,7 @@
 #ifndef STAGES_ENGINE_STAGE_H
 #define STAGES_ENGINE_STAGE_H
 
+#include "core/arena.h"
 #include "core/device_numbers.h"
 #include "core/diag.h"
 #include "core/fft.h"
@@ -380,6 +381,28 @@ struct stage_origin {
     const char *sha256; /* digest of the plugin's file; NULL: a program added the stage */
 };
 
+/* A sparse product along each axis: sample i of axis d of the result is the sum of weight[d][k]
+ * times sample index[d][k] of the input over start[d][i] <= k < start[d][i + 1]. */
+struct stage_gather {
+    int64_t n_in[3], n_out[3]; /* n_in[0] 0: there is none */
+    const int64_t *start[3], *index[3];
+    const float *weight[3];
+};
+
+/* How the transpose A' of map() is computed, as a linear function A of float images: by map() of a
+ * stage, or by a gather, or by map() of an image with zeros around it and then the gather, whose
+ * input is that larger image. */
+struct stage_transpose {
+    const char *by;    /* the name of the stage; NULL: the same */
+    bool only_gathers; /* true if no map() is needed */
+    /* Describes the transpose of the map with these resolved parameters: fills the parameters of
+     * the stage in `set`, which has its defaults, and the bits `given`; and *gather if one is
+     * needed, with memory of the arena. Reports why if the map is not linear, or if its transpose
+     * is not known. */
+    enum ts_status (*describe)(const struct stage_context *, struct param_set *set,
+                               struct stage_gather *gather, struct arena *arena);
+};
+
 struct stage {
     const char *name;    /* the same as the YAML name and the file name */
     const char *summary; /* one line, no period */
@@ -449,6 +472,8 @@ struct stage {
      * never. */
     bool (*masks)(const struct stage_context *);
     const struct stage_search *search; /* NULL: all parameters are known before the run */
+    /* NULL: map() is not linear, or its transpose is not known. */
+    const struct stage_transpose *transpose;
     /* Returns the value that replaces invalid pixels for map(). NULL: map() gets the input's values
      * there. */
     double (*invalid_value)(const struct stage_context *);

@@ -13,6 +13,7 @@
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/transpose.h"
 #include "stages/filters/window_sum.h"
 
 static const struct choice dimension_choices[] = {
@@ -448,6 +449,22 @@ static enum ts_status box_map(const struct stage_context *context, const struct 
     return TS_OK;
 }
 
+/* The window is even. `auto` chooses anew, since the image may be larger. */
+static enum ts_status box_transpose(const struct stage_context *context, struct param_set *set,
+                                    struct stage_gather *gather, struct arena *arena)
+{
+    struct box_params *params = set->values;
+    *params = *(const struct box_params *)context->params;
+    set->given = context->set->given;
+    if (!ts_param_given(set, "method"))
+        params->method = BOX_AUTO;
+    const struct transpose_window window = {
+        {params->dimensions == BOX_3D ? params->radius : 0, params->radius, params->radius}, true};
+    return ts_transpose_border(context, &window, params->constant, &params->border, gather, arena);
+}
+
+static const struct stage_transpose box_linear = {.describe = box_transpose};
+
 static const char box_doc[] =
     "`out[y][x] = 1/N * sum of in[y + dy][x + dx] over |dy|, |dx| <= radius`, with N = (2 radius + "
     "1)^2 samples, and the same along z with `dimensions: 3d`. Values keep their dtype.\n"
@@ -506,6 +523,7 @@ const struct stage box_stage = {
     .scratch_bytes = box_scratch_bytes,
     .map = box_map,
     .validity = VALIDITY_SAME,
+    .transpose = &box_linear,
     .tolerance = {.relative = 1e-6,
                   .why = "direct float sums round at most 16 times in a row (2^-24 each), those of "
                          "fused in 3d up to 50 times, which comes to 7.4e-7 where all values are "

@@ -19,6 +19,7 @@
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 #include "stages/engine/stage.h"
+#include "stages/engine/transpose.h"
 #include "stages/engine/validity.h"
 #include "stages/filters/masked_mend.h"
 
@@ -648,6 +649,60 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
     return TS_OK;
 }
 
+/* Returns true if the weights are the same from both ends of each axis. */
+static bool is_even(const struct convolve_weights *kernel)
+{
+    const int64_t rows = kernel->rows, columns = kernel->columns;
+    for (int64_t j = 0; j < rows; j++)
+        for (int64_t i = 0; i < columns; i++) {
+            const double weight = kernel->weights[j * columns + i];
+            if (weight != kernel->weights[(rows - 1 - j) * columns + i] ||
+                weight != kernel->weights[j * columns + columns - 1 - i])
+                return false;
+        }
+    return true;
+}
+
+/* Makes a kernel of the weights turned by 180 degrees. The sum over them is divided as before if
+ * its weights are not, so a divisor goes into the weights. */
+static enum ts_status turn_weights(const struct stage_context *context,
+                                   const struct convolve_weights *kernel, struct param_set *set,
+                                   struct arena *arena)
+{
+    struct convolve_params *params = set->values;
+    const int64_t n = kernel->rows * kernel->columns;
+    double *turned = ts_arena_alloc(arena, (size_t)n * sizeof *turned);
+    if (!turned)
+        return ts_diag_no_memory(context->diag, (size_t)n * sizeof *turned);
+    for (int64_t i = 0; i < n; i++)
+        turned[i] = kernel->weights[n - 1 - i] / kernel->divisor;
+    params->kernel = CONVOLVE_CUSTOM;
+    params->weights = (struct ts_numbers){kernel->rows, kernel->columns, turned};
+    ts_param_give(set, "weights");
+    return TS_OK;
+}
+
+static enum ts_status convolve_transpose(const struct stage_context *context, struct param_set *set,
+                                         struct stage_gather *gather, struct arena *arena)
+{
+    struct convolve_params *params = set->values;
+    struct convolve_weights kernels[2];
+    *params = *(const struct convolve_params *)context->params;
+    set->given = context->set->given;
+    if (ts_convolve_kernels(params, kernels) > 1)
+        return ts_param_error(context->set, "kernel", "transpose-magnitude", context->diag,
+                              "a magnitude is not linear: that of a sum is no sum of magnitudes");
+    const struct transpose_window window = {{0, kernels[0].rows / 2, kernels[0].columns / 2},
+                                            is_even(&kernels[0])};
+    const enum ts_status status =
+        window.even ? TS_OK : turn_weights(context, &kernels[0], set, arena);
+    return status == TS_OK ? ts_transpose_border(context, &window, params->constant,
+                                                 &params->border, gather, arena)
+                           : status;
+}
+
+static const struct stage_transpose convolve_linear = {.describe = convolve_transpose};
+
 static const char convolve_doc[] =
     "`out[y][x] = 1/divisor * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2]`, slice "
     "by slice: the weights are laid on the image as they are written, as in "
@@ -702,6 +757,7 @@ const struct stage convolve_stage = {
     .scratch_bytes = convolve_scratch_bytes,
     .map = convolve_map,
     .validity = VALIDITY_SAME,
+    .transpose = &convolve_linear,
     .cuda = STAGE_CUDA(convolve_cuda),
     .tolerance = {.relative = 6e-8, .why = "one rounding to f32 (2^-24) of a sum in double"},
 };

@@ -20,6 +20,7 @@
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/transpose.h"
 #include "stages/engine/validity.h"
 
 enum {
@@ -498,6 +499,22 @@ static const char gaussian_doc[] =
     "**Source.** J. Canny, A computational approach to edge detection, 1986, for the separable "
     "form.";
 
+static enum ts_status gaussian_transpose(const struct stage_context *context, struct param_set *set,
+                                         struct stage_gather *gather, struct arena *arena)
+{
+    struct gaussian_params *params = set->values;
+    struct transpose_window window = {.even = true};
+    *params = *params_of(context);
+    set->given = context->set->given;
+    if (!ts_param_given(set, "method"))
+        params->method = GAUSSIAN_AUTO;
+    for (int axis = 0; axis < 3; axis++)
+        window.radius[axis] = ts_gaussian_line(context, axis).radius;
+    return ts_transpose_border(context, &window, params->constant, &params->border, gather, arena);
+}
+
+static const struct stage_transpose gaussian_linear = {.describe = gaussian_transpose};
+
 const struct stage gaussian_stage = {
     .name = "gaussian",
     .summary = "smoothing by a Gaussian in 2D or 3D",
@@ -512,6 +529,7 @@ const struct stage gaussian_stage = {
     .scratch_bytes = gaussian_scratch_bytes,
     .map = gaussian_map,
     .validity = VALIDITY_SAME,
+    .transpose = &gaussian_linear,
     .tolerance = {.relative = 2e-6,
                   .why = "sums in float: (radius + 3) 2^-24 for each axis is 2e-6 for sigma 2 in "
                          "3d; larger windows have more roundings, which cancel more of each other"},

@@ -14,9 +14,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/arena.h"
 #include "core/grid.h"
 #include "core/vector3.h"
 #include "stages/engine/border.h"
+#include "stages/engine/transpose.h"
 
 enum { MOST = 1 << 20 };
 
@@ -335,6 +337,58 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return TS_OK;
 }
 
+/* ---- transpose ------------------------------------------------------------------------------- */
+
+/* Lists the taps of axis d by the sample that they read. Sets *beyond if positions are beyond the
+ * edges, where no sample counts. */
+static enum ts_status transpose_axis(const struct stage_context *context,
+                                     const struct sampling *sampling, int d, bool *beyond,
+                                     struct stage_gather *gather, struct arena *arena)
+{
+    const int64_t n = sampling->n_out[d];
+    const int count = ts_taps_count(sampling->interpolation);
+    const size_t bytes = (size_t)(n * count) * sizeof(struct transpose_entry);
+    struct transpose_entry *entries = ts_arena_alloc(arena, bytes);
+    int64_t used = 0;
+    gather->n_in[d] = n;
+    gather->n_out[d] = sampling->n_in[d];
+    for (int64_t i = 0; entries && i < n; i++) {
+        struct taps taps;
+        const double t = sampling->offset[d] + (double)i * sampling->matrix[d][d];
+        *beyond |= !ts_taps_inside(t, sampling->n_in[d]);
+        if (!ts_taps_inside(t, sampling->n_in[d]))
+            continue;
+        ts_taps_find(t, sampling->n_in[d], sampling->interpolation, &taps);
+        for (int k = 0; k < count; k++)
+            if (taps.weight[k] != 0)
+                entries[used++] = (struct transpose_entry){i, taps.index[k], taps.weight[k]};
+    }
+    return entries && ts_gather_axis(gather, d, entries, used, arena)
+               ? TS_OK
+               : ts_diag_no_memory(context->diag, bytes);
+}
+
+/* Without `like` the grids have the same directions, and each axis has a matrix of its own. */
+static enum ts_status resample_transpose(const struct stage_context *context, struct param_set *set,
+                                         struct stage_gather *gather, struct arena *arena)
+{
+    const struct sampling sampling = ts_resample_sampling(context);
+    bool beyond = false;
+    enum ts_status status = TS_OK;
+    (void)set;
+    for (int d = 0; status == TS_OK && d < 3; d++)
+        status = transpose_axis(context, &sampling, d, &beyond, gather, arena);
+    if (status == TS_OK && beyond && sampling.outside != 0)
+        return ts_param_error(context->set, "outside", "transpose-constant", context->diag,
+                              "%g would be put into every image, and an operator is linear: only 0 "
+                              "is",
+                              sampling.outside);
+    return status;
+}
+
+static const struct stage_transpose resample_linear = {.only_gathers = true,
+                                                       .describe = resample_transpose};
+
 const struct stage resample_stage = {
     .name = "resample",
     .summary =
@@ -378,6 +432,7 @@ const struct stage resample_stage = {
     .map = map,
     .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
+    .transpose = &resample_linear,
     .cuda = STAGE_CUDA(resample_cuda),
     .bench =
         "spacing=0.7|spacing=0.7 interpolation=cubic|spacing=0.7 interpolation=nearest|spacing=1.5",

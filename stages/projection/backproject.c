@@ -7,7 +7,11 @@
  */
 #include "stages/projection/reconstruction.h"
 
+#include <math.h>
+
+#include "core/arena.h"
 #include "stages/geometry/view_angles.h"
+#include "stages/projection/radon.h"
 #include "stages/values/finite_values.h"
 
 static enum ts_status backproject_resolve(const struct stage_context *context, void *values)
@@ -43,6 +47,92 @@ static enum ts_status backproject_shape(const struct stage_context *context, str
     out->quantity = TS_INTENSITY;
     return TS_OK;
 }
+
+/* ---- transpose ------------------------------------------------------------------------------- */
+
+static int32_t forth_method(int32_t method)
+{
+    switch (method) {
+    case BACK_METHOD_PIXEL:
+        return RADON_RAY;
+    case BACK_METHOD_STACK:
+        return RADON_STACK;
+    case BACK_METHOD_TENSOR:
+        return RADON_TENSOR;
+    case BACK_METHOD_TENSOR_SPLIT:
+        return RADON_TENSOR_SPLIT;
+    default:
+        return RADON_AUTO;
+    }
+}
+
+/* Lists the angles one by one. */
+static enum ts_status give_angles(const struct stage_context *context, struct param_set *set,
+                                  struct arena *arena)
+{
+    struct radon_params *params = set->values;
+    const struct ts_axis *views = &context->in.axes[1];
+    double *angles = ts_arena_alloc(arena, (size_t)views->n * sizeof *angles);
+    if (!angles)
+        return ts_diag_no_memory(context->diag, (size_t)views->n * sizeof *angles);
+    for (int64_t v = 0; v < views->n; v++)
+        angles[v] = ts_view_degree(views, v);
+    params->angles = (struct ts_numbers){1, views->n, angles};
+    ts_param_give(set, "angles");
+    return TS_OK;
+}
+
+static void give_detector(const struct stage_context *context, struct param_set *set)
+{
+    static const char *const names[] = {"detectors", "detector_spacing", "center", "source_axis",
+                                        "source_detector"};
+    const struct reconstruction_params *from = context->params;
+    const struct ts_image *in = &context->in;
+    struct radon_params *params = set->values;
+    params->beam = (int32_t)in->beam.kind;
+    params->source_axis = in->beam.source_axis_mm;
+    params->source_detector = in->beam.source_detector_mm;
+    params->detectors = in->axes[2].n;
+    params->detector_spacing = ts_axis_spacing(&in->axes[2]);
+    params->center = from->center;
+    params->method = forth_method(from->method);
+    for (size_t i = 0; i < (in->beam.kind == TS_BEAM_PARALLEL ? 3 : 5); i++)
+        ts_param_give(set, names[i]);
+}
+
+/* `linear` and the weights of angles have a transpose, which is no radon. */
+static enum ts_status backproject_transpose(const struct stage_context *context,
+                                            struct param_set *set, struct stage_gather *gather,
+                                            struct arena *arena)
+{
+    static const char *const even[] = {"views", "start", "arc"};
+    const struct reconstruction_params *from = context->params;
+    const struct ts_axis *views = &context->in.axes[1];
+    const double arc = views->spacing * (double)views->n;
+    struct radon_params *params = set->values;
+    (void)gather;
+    if (from->model != BACK_JOSEPH || from->weights != VIEW_WEIGHTS_NONE) {
+        const char *name = from->model != BACK_JOSEPH ? "model" : "weights";
+        ts_param_error(context->set, name, "transpose-unknown", context->diag,
+                       "its transpose is not known, which an operator needs");
+        return ts_diag_hint(context->diag,
+                            "model: joseph and weights: none are the transpose of radon");
+    }
+    give_detector(context, set);
+    if (views->positions || fabs(views->first) > 360 || fabs(arc) > 3600)
+        return give_angles(context, set, arena);
+    params->views = views->n;
+    params->start = views->first;
+    params->arc = arc;
+    for (size_t i = 0; i < sizeof even / sizeof *even; i++)
+        ts_param_give(set, even[i]);
+    return TS_OK;
+}
+
+static const struct stage_transpose backproject_linear = {.by = "radon",
+                                                          .describe = backproject_transpose};
+
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct choice model_choices[] = {
     {"joseph", BACK_JOSEPH,
@@ -106,6 +196,7 @@ const struct stage backproject_stage = {
     .reduction = &ts_finite_reduction,
     .scratch_bytes = ts_reconstruction_scratch,
     .map = ts_reconstruction_map,
+    .transpose = &backproject_linear,
     .cuda = STAGE_CUDA(backproject_cuda),
     .bench = "model=linear|model=joseph|model=joseph scan=fan-flat pixel_size=0.66",
     .tolerance =

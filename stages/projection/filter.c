@@ -6,6 +6,8 @@
  */
 #include "stages/projection/filter.h"
 
+#include <string.h>
+
 struct row_filter ts_filter_of(const struct stage_context *context)
 {
     const struct filter_params *params = context->params;
@@ -58,6 +60,20 @@ static enum ts_status filter_map(const struct stage_context *context, const stru
     return TS_OK;
 }
 
+/* The filtered row q[i] is a sum of p[j] h[i - j] with an even h, and so are the windows' responses
+ * even: the filter is its own transpose. */
+static enum ts_status filter_transpose(const struct stage_context *context, struct param_set *set,
+                                       struct stage_gather *gather, struct arena *arena)
+{
+    (void)gather;
+    (void)arena;
+    memcpy(set->values, context->params, sizeof(struct filter_params));
+    set->given = context->set->given;
+    return TS_OK;
+}
+
+static const struct stage_transpose filter_linear = {.describe = filter_transpose};
+
 static const struct param filter_params[] = {
     ROW_FILTER_PARAMS(struct filter_params),
 };
@@ -85,6 +101,7 @@ const struct stage filter_stage = {
     .transforms = filter_transforms,
     .scratch_bytes = filter_scratch,
     .map = filter_map,
+    .transpose = &filter_linear,
     .cuda = STAGE_CUDA(filter_cuda),
     .bench = "filter=ramp|filter=none",
     .tolerance = {.relative = 2e-6,

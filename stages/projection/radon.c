@@ -18,6 +18,7 @@
 #include "stages/geometry/beam.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/joseph.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/projection/tensor_method.h"
 #include "stages/values/length_unit.h"
 
@@ -433,6 +434,48 @@ static enum ts_status radon_map(const struct stage_context *context, const struc
     return TS_OK;
 }
 
+/* ---- transpose ------------------------------------------------------------------------------- */
+
+/* The method of backproject that divides the work as this method of radon does. */
+static int32_t back_method(int32_t method)
+{
+    switch (method) {
+    case RADON_RAY:
+        return BACK_METHOD_PIXEL;
+    case RADON_STACK:
+        return BACK_METHOD_STACK;
+    case RADON_TENSOR:
+        return BACK_METHOD_TENSOR;
+    case RADON_TENSOR_SPLIT:
+        return BACK_METHOD_TENSOR_SPLIT;
+    default:
+        return BACK_METHOD_AUTO;
+    }
+}
+
+/* Angles that the chain has given are not doubted again. */
+static enum ts_status radon_transpose(const struct stage_context *context, struct param_set *set,
+                                      struct stage_gather *gather, struct arena *arena)
+{
+    static const char *const names[] = {"gaps", "rows", "columns", "pixel_size", "row_spacing"};
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    struct reconstruction_params *params = set->values;
+    (void)gather;
+    (void)arena;
+    params->gaps = VIEW_GAPS_ACCEPT;
+    params->rows = y->n;
+    params->columns = x->n;
+    params->pixel_size = ts_axis_spacing(x);
+    params->row_spacing = ts_axis_spacing(y);
+    params->method = back_method(((const struct radon_params *)context->params)->method);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ts_param_give(set, names[i]);
+    return TS_OK;
+}
+
+static const struct stage_transpose radon_linear = {.by = "backproject",
+                                                    .describe = radon_transpose};
+
 /* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct stage_method_tolerance method_tolerances[] = {
@@ -514,6 +557,7 @@ const struct stage radon_stage = {
     .scratch_bytes = radon_scratch,
     .map = radon_map,
     .validity = VALIDITY_ENDS,
+    .transpose = &radon_linear,
     .invalid_value = padding_value,
     .cuda = STAGE_CUDA(radon_cuda),
     .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 "

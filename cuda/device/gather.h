@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The two steps around the map of a transpose (stages/engine/transpose.h), on float images on the
+ * device.
+ */
+#ifndef CUDA_DEVICE_GATHER_H
+#define CUDA_DEVICE_GATHER_H
+
+#include "stages/engine/stage.h"
+
+/* Copies an image to the middle of a larger one, whose margins stay as they are. */
+enum ts_status ts_cuda_embed(const struct stage_context *context, const int64_t n[3],
+                             const int64_t wide[3], const float *in, float *out,
+                             struct CUstream_st *stream);
+/* Does what ts_gather_run() does; the lists are on the device. */
+enum ts_status ts_cuda_gather(const struct stage_context *context,
+                              const struct stage_gather *gather, const float *in, float *out,
+                              struct CUstream_st *stream);
+
+#endif
