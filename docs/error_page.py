@@ -15,7 +15,7 @@ import sys
 # The first part that has a code holds its row.
 PARTS = [
     ("Chains, parameters and what all parts share", ["pipeline/chain", "core"]),
-    ("Plans and runs", ["pipeline/rates", "pipeline/plan", "pipeline/run", "pipeline/fleet"]),
+    ("Plans and runs", ["pipeline/rates", "pipeline/plan", "pipeline/operator", "pipeline/run", "pipeline/fleet"]),
     ("Any input", ["io/source", "io/sandbox"]),
     ("DICOM", ["io/dicom_header", "io/dicom_series", "io/dicom_frames", "io/dicom"]),
     ("Volumes, HDF5 and scans", ["io/volume", "io/hdf5", "io/scan"]),

@@ -113,10 +113,9 @@ static enum ts_status backproject_transpose(const struct stage_context *context,
     (void)gather;
     if (from->model != BACK_JOSEPH || from->weights != VIEW_WEIGHTS_NONE) {
         const char *name = from->model != BACK_JOSEPH ? "model" : "weights";
-        ts_param_error(context->set, name, "transpose-unknown", context->diag,
-                       "its transpose is not known, which an operator needs");
-        return ts_diag_hint(context->diag,
-                            "model: joseph and weights: none are the transpose of radon");
+        return ts_param_error(context->set, name, "transpose-unknown", context->diag,
+                              "an operator needs the transpose, which is known of joseph without "
+                              "weights only");
     }
     give_detector(context, set);
     if (views->positions || fabs(views->first) > 360 || fabs(arc) > 3600)

@@ -54,6 +54,23 @@ cc "${flags[@]}" "$source/docs/example_threads.c" "${found[@]}" -pthread -Wl,-rp
 cc -shared -fPIC -O2 -fopenmp "$source/datasets/plugins/sharpen_z.c" $(pkg-config --cflags tomostage) -o "$folder/sharpen_z.so"
 "$folder/usr/bin/tomostage" --plugin "$folder/sharpen_z.so" stages | grep -q '^sharpen_z  *sharpen along z$' || fail "it does not load the plugin"
 
+cc "${flags[@]}" "$source/docs/example_operator.c" "${found[@]}" -lm -Wl,-rpath,"$(dirname "$library")" -o "$folder/operator"
+"$folder/operator" >"$folder/log" 2>&1 || fail "the example of operators: $(cat "$folder/log")"
+grep -q '^off by 6 % after 50 iterations$' "$folder/log" || fail "the example of operators says: $(cat "$folder/log")"
+
+compiler=$(cached CMAKE_CUDA_COMPILER)
+if [[ $(cached TOMOSTAGE_CUDA) != off && -x $compiler ]]; then
+    toolkit=$(dirname "$(dirname "$(realpath "$compiler")")")
+    cc "${flags[@]}" "$source/docs/example_cuda.c" "${found[@]}" -I"$toolkit/include" -L"$toolkit/lib64" -lcudart -lm \
+        -Wl,-rpath,"$(dirname "$library"):$toolkit/lib64" -o "$folder/norm"
+    if nvidia-smi -L >"$folder/log" 2>&1; then
+        "$folder/norm" >"$folder/log" 2>&1 || fail "the example of CUDA: $(cat "$folder/log")"
+        grep -q '^the norm of the projection is 74\.6$' "$folder/log" || fail "the example of CUDA says: $(cat "$folder/log")"
+    else
+        echo "SKIPPED: the example of CUDA is compiled, but not run: there is no device"
+    fi
+fi
+
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)
 project(example LANGUAGES C)

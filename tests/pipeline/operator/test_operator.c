@@ -432,8 +432,8 @@ TEST_ON_BOTH(operators, stages_without_an_adjoint_are_refused_by_name)
         {"convolve kernel=sobel-magnitude", "transpose-magnitude", "not linear", false},
         {"box radius=1 border=constant constant=3", "transpose-constant", "linear", false},
         {"gaussian sigma=1 border=constant constant=-1", "transpose-constant", "linear", false},
-        {"backproject model=linear", "transpose-unknown", "not known", true},
-        {"backproject weights=angles", "transpose-unknown", "not known", true},
+        {"backproject model=linear", "transpose-unknown", "known of joseph", true},
+        {"backproject weights=angles", "transpose-unknown", "known of joseph", true},
         {"box radius=9000", "parameter-range", "outside", false},
     };
     struct ts_options options = TS_OPTIONS_DEFAULT;
