@@ -34,8 +34,9 @@ struct ts_array {
     int rank;
     int64_t n[TS_MAX_RANK];      /* the last axis is x, or the detector */
     int64_t stride[TS_MAX_RANK]; /* in bytes, may be negative; all 0: C order without gaps */
-    int32_t cuda_device; /* the device that holds the data; -1: host memory, the only one so far */
-    void *cuda_stream;   /* not used for host memory */
+    int32_t cuda_device;         /* the device that holds the data; -1: host memory */
+    void *cuda_stream; /* a cudaStream_t of that device, NULL the default one: what was enqueued
+                        * there before a run begins is waited for. Not used for host memory */
 };
 
 /* Gives the input that the chain calls "memory NAME" its array. `about` states what the values are:
@@ -43,10 +44,11 @@ struct ts_array {
  * have to be those of the array, its data is not looked at, and its bits `valid` are copied. NULL:
  * an intensity with distances of one pixel. All of it is copied but the values, which the caller
  * keeps, unchanged, until the last plan of the chain is destroyed. An array in C order is read
- * where it is; of one with other strides each slab is copied when it is needed. Images have the
- * types u8 to i32 and f32. TS_BAD_CHAIN: the chain has no such input (memory-unknown).
- * TS_BAD_INPUT: the array cannot be an image (memory-array), or `about` does not describe it
- * (memory-about). */
+ * where it is; of one with other strides each slab is copied when it is needed. An array in the
+ * memory of a CUDA device is in C order and has one volume, and the chain runs on that device.
+ * Images have the types u8 to i32 and f32. TS_BAD_CHAIN: the chain has no such input
+ * (memory-unknown). TS_BAD_INPUT: the array cannot be an image (memory-array), or `about` does not
+ * describe it (memory-about). */
 TS_PUBLIC enum ts_status ts_chain_set_array(struct ts_chain *chain, const char *name,
                                             const struct ts_array *array,
                                             const struct ts_image *about, struct ts_diag *diag);

@@ -513,6 +513,18 @@ enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue
                         "waiting for a CUDA event");
 }
 
+enum ts_status ts_cuda_queue_follows(struct cuda_session *session, enum cuda_queue queue,
+                                     struct CUstream_st *stream)
+{
+    struct cuda_event *event = ts_cuda_event_create(session);
+    if (!event)
+        return TS_RUN_FAILED;
+    event->recorded = true;
+    const enum ts_status status = ts_cuda_fold(
+        session->diag, NULL, cudaEventRecord(event->event, stream), "recording a CUDA event");
+    return status == TS_OK ? ts_cuda_queue_waits(session, queue, event) : status;
+}
+
 bool ts_cuda_event_passed(const struct cuda_event *event)
 {
     const cudaError_t error = event->recorded ? cudaEventQuery(event->event) : cudaSuccess;

@@ -82,6 +82,10 @@ enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue,
                             size_t bytes);
 enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte,
                             size_t bytes);
+/* Makes the queue wait for what is enqueued on a stream of the caller's so far (NULL: the default
+ * stream). */
+enum ts_status ts_cuda_queue_follows(struct cuda_session *session, enum cuda_queue queue,
+                                     struct CUstream_st *stream);
 /* Makes the host wait until the queue is empty; errors of kernels show here. */
 enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue);
 

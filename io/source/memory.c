@@ -30,13 +30,20 @@ static bool set_strides(struct ts_array *array)
     return true;
 }
 
+static bool has_order_of_c(const struct ts_array *array)
+{
+    struct ts_array plain = *array;
+    bool same = set_strides(&plain);
+    for (int d = 0; d < array->rank; d++)
+        same = same && (array->n[d] == 1 || array->stride[d] == plain.stride[d]);
+    return same;
+}
+
 const char *ts_array_refusal(struct ts_array *array)
 {
     bool strided = false;
     if (array->size != sizeof *array)
         return "is of another version of struct ts_array";
-    if (array->cuda_device >= 0)
-        return "is in the memory of a device";
     if (!array->data)
         return "has no data";
     if (array->rank < 2 || array->rank > TS_MAX_RANK)
@@ -56,6 +63,10 @@ const char *ts_array_refusal(struct ts_array *array)
     if (array->n[array->rank - 1] > 1 &&
         array->stride[array->rank - 1] != plain.stride[array->rank - 1])
         return "is not contiguous along its last axis";
+    if (array->cuda_device >= 0 && !has_order_of_c(array))
+        return "is in the memory of a device and not in C order";
+    if (array->cuda_device >= 0 && array->rank == TS_MAX_RANK)
+        return "is in the memory of a device and has several volumes";
     return NULL;
 }
 
@@ -224,7 +235,9 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
     struct reading reading = {source, z, out};
     const unsigned char *resident = base->resident;
     enum ts_status status = TS_OK;
-    if (!resident || resident + (size_t)z * ts_slice_bytes(&base->image) != out)
+    const bool there = resident && (base->resident_device >= 0 ||
+                                    resident + (size_t)z * ts_slice_bytes(&base->image) == out);
+    if (!there)
         status = ts_pool_run(source->readers, ts_pool_threads(source->readers), n, read_slice,
                              &reading, diag);
     return status == TS_OK ? ts_source_digest(base, source->readers, z, n, out, diag) : status;
@@ -256,15 +269,6 @@ static void split_volumes(struct source *source)
     image->axes[image->rank] = (struct ts_axis){0};
 }
 
-static bool has_order_of_c(const struct ts_array *array)
-{
-    struct ts_array plain = *array;
-    bool same = set_strides(&plain);
-    for (int d = 0; d < array->rank; d++)
-        same = same && (array->n[d] == 1 || array->stride[d] == plain.stride[d]);
-    return same;
-}
-
 static enum ts_status open_array(const struct param_set *set, struct source **out,
                                  struct ts_diag *diag)
 {
@@ -291,6 +295,8 @@ static enum ts_status open_array(const struct param_set *set, struct source **ou
         memcpy(source->base.valid, input->image.valid, ts_source_valid_bytes(&source->base));
     if (has_order_of_c(&input->array) && source->base.n_volumes == 1)
         source->base.resident = input->array.data;
+    source->base.resident_device = input->array.cuda_device >= 0 ? input->array.cuda_device : -1;
+    source->base.resident_stream = input->array.cuda_stream;
     *out = &source->base;
     return TS_OK;
 }

@@ -148,11 +148,16 @@ enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void 
     return status;
 }
 
+bool ts_source_looks(const struct source *source)
+{
+    return !source->no_digests || counts_rounding(source);
+}
+
 enum ts_status ts_source_digest(struct source *source, struct pool *readers, int64_t z, int64_t n,
                                 const void *data, struct ts_diag *diag)
 {
     struct digesting digesting = {source, z, data};
-    if (source->no_digests && !counts_rounding(source))
+    if (!ts_source_looks(source))
         return TS_OK;
     return ts_pool_run(readers, ts_pool_threads(readers), n, digest_slice, &digesting, diag);
 }

@@ -79,9 +79,13 @@ struct source {
     int64_t first_slice;
     int64_t n_whole; /* slices of a volume of the input; ts_source_open sets it */
     enum source_coding coding;
-    /* Host memory that holds all slices, one after the other, as read() gives them: read() to their
-     * own places there copies nothing. NULL: there is none. */
+    /* Memory that holds all slices, one after the other, as read() gives them: read() to their own
+     * places there copies nothing. NULL: there is none. */
     const void *resident;
+    /* The CUDA device whose memory that is, and the stream on which it was written: read() then
+     * expects the slices in `out`, to which its caller has copied them. -1: host memory. */
+    int resident_device;
+    void *resident_stream;
     bool in_place; /* the source has prefetch_to() */
     /* nobody needs the digests of slices. Like no_rounding, it may only be set before start() */
     bool no_digests;
@@ -202,6 +206,9 @@ enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag
    opened, which may look like damage, reports the change (file-changed) instead. */
 enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void *out,
                               struct ts_diag *diag);
+/* Returns true if the source looks at the values that it reads, for digests or for what floats do
+ * not hold. */
+bool ts_source_looks(const struct source *source);
 /* Notes the digests of slices [z, z + n), which were read to `data`, if digests are wanted. The
    readers compute them, a slice each. Returns TS_BAD_INPUT (file-changed) if a slice has another
    digest than when it was read before. */

@@ -404,6 +404,17 @@ void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
         snprintf(text, size, "%s", plan->device);
 }
 
+/* Returns the device in whose memory an input is, or -1. */
+static int device_of_arrays(const struct ts_plan *plan)
+{
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (source && source->resident && source->resident_device >= 0)
+            return source->resident_device;
+    }
+    return -1;
+}
+
 static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct ts_diag *diag)
 {
     struct cuda_devices found;
@@ -436,7 +447,7 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     struct ts_diag *reasons = ts_diag_create();
     if (!reasons)
         return ts_diag_no_memory(diag, sizeof found);
-    enum ts_status status = ts_device_choice_find(-1, &found, &index, reasons);
+    enum ts_status status = ts_device_choice_find(device_of_arrays(plan), &found, &index, reasons);
     if (status != TS_OK) {
         const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
         /* The note goes to diag only if a user would expect a device to be used; the plan's table

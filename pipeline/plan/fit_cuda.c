@@ -76,10 +76,10 @@ void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host
         const struct plan_node *node = &plan->nodes[i];
         const size_t slice = ts_slice_bytes(&node->out);
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
+        const size_t values = ts_plan_lies_in_memory(plan, i) ? 0 : ts_cuda_stride(slices * slice);
         if (node->image_node == i)
             *device += (size_t)ts_plan_copies(plan, i) *
-                       (ts_cuda_stride(slices * slice) +
-                        ts_cuda_stride(slices * ts_valid_bytes(&node->out)));
+                       (values + ts_cuda_stride(slices * ts_valid_bytes(&node->out)));
         *device += ts_cuda_stride(ts_plan_saved_bytes(plan, i)) +
                    ts_cuda_stride(ts_plan_seen_bytes(plan, i));
         *device += PLAN_RING * ts_plan_halves_bytes(plan, i);
@@ -95,8 +95,9 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct plan_node *node = &plan->nodes[i];
         const struct ts_image written = ts_plan_written(plan, i);
-        node->upload_bytes =
-            ts_plan_reader(node) ? computed[i] * (int64_t)ts_slice_bytes(&node->out) : 0;
+        node->upload_bytes = ts_plan_reader(node) && !ts_plan_lies_in_memory(plan, i)
+                                 ? computed[i] * (int64_t)ts_slice_bytes(&node->out)
+                                 : 0;
         node->download_bytes = ts_plan_stored(plan, i) * (int64_t)ts_image_bytes(&written);
         node->tables_bytes = 0;
         if (node->chain_stage && !node->reused && node->chain_stage->stage->cuda) {

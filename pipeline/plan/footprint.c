@@ -243,7 +243,10 @@ bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source)
 bool ts_plan_lies_in_memory(const struct ts_plan *plan, int32_t node)
 {
     const struct source *source = plan->nodes[node].source;
-    return !plan->cuda && source && source->resident;
+    if (!source || !source->resident)
+        return false;
+    return plan->cuda ? plan->n_devices == 1 && source->resident_device == plan->cuda->index
+                      : source->resident_device < 0;
 }
 
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)

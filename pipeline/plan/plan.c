@@ -514,6 +514,23 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
     return status;
 }
 
+/* Refuses an array in the memory of a device, unless that is the one device that computes. */
+static enum ts_status check_arrays(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (!source || !source->resident || source->resident_device < 0 ||
+            ts_plan_lies_in_memory(plan, i))
+            continue;
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "memory-device", .stage = plan->nodes[i].label},
+                      "is an array in the memory of CUDA device %d, and the chain runs on %s",
+                      source->resident_device, plan->device);
+        return ts_diag_hint(diag, "the device of the options has to be that of the array");
+    }
+    return TS_OK;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given,
@@ -553,6 +570,8 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
     status = ts_diag_status(diag);
     status = status == TS_OK ? device : status; /* the status may be that of another rank */
+    if (status == TS_OK)
+        status = check_arrays(plan, diag);
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);

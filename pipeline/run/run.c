@@ -169,6 +169,12 @@ static enum ts_status copy_plan(struct run *run)
     run->own = *plan;
     run->own.nodes = nodes;
     run->plan = &run->own;
+    for (int i = 0; i < run->options->n_takers; i++) {
+        struct plan_node *image = &nodes[plan->nodes[run->options->takers[i].node].image_node];
+        /* It is written to the caller's array, which holds all of it. */
+        if (ts_run_takes_on_device(&run->options->takers[i]) && image->chain_stage)
+            image->keep = true;
+    }
     size_t missing = 0;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         struct plan_node *node = &nodes[i];
@@ -269,6 +275,8 @@ static bool may_read_again(const struct ts_plan *plan, int32_t node, const struc
     bool again = plan->n_passes > 1 ||
                  plan->nodes[node].computed_slices > plan->nodes[node].out.axes[0].n ||
                  (plan->n_volumes > 1 && source->n_volumes <= 1);
+    if (ts_plan_lies_in_memory(plan, node))
+        return false;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
         again |= plan->nodes[i].series;
     return again;

@@ -210,6 +210,12 @@ struct run_back_end {
     enum ts_status (*load_tables)(struct run *run, int32_t node);
 };
 
+/* Returns true if the image goes to an array in the memory of a device. */
+static inline bool ts_run_takes_on_device(const struct run_taker *taker)
+{
+    return taker && !taker->take && taker->array.cuda_device >= 0;
+}
+
 /* Carries a plan out; a plan can be carried out repeatedly. `state` belongs to this run. */
 enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options,
                       struct run_state *state, struct ts_diag *diag);
@@ -375,6 +381,8 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run
 enum ts_status ts_run_open_outputs(struct run *run, int pass);
 /* Returns true if an output holds the image of this node. */
 bool ts_run_holds(const struct run *run, int32_t node);
+/* The same of outputs in host memory and in files. */
+bool ts_run_leaves(const struct run *run, int32_t node);
 /* Returns the function of the library's caller that takes the image of this node, or NULL. */
 const struct run_taker *ts_run_taker(const struct run *run, int32_t node);
 /* Hands encoded chunks of the node's image, which are in `data`, to the HDF5 file. */

@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "cuda/values/seen.h"
+#include "io/sandbox/sandbox.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run_finite.h"
 
@@ -106,6 +107,20 @@ static enum ts_status attach_seen(struct run *run, int32_t i)
                : TS_RUN_FAILED;
 }
 
+/* Returns the caller's memory in which a node's image is, or NULL. A second array gets a copy. */
+static unsigned char *memory_of(const struct run *run, int32_t i)
+{
+    const struct plan_node *nodes = run->plan->nodes;
+    if (ts_plan_lies_in_memory(run->plan, i))
+        return (unsigned char *)(uintptr_t)nodes[i].source->resident; /* nobody writes there */
+    for (int k = 0; nodes[i].chain_stage && k < run->options->n_takers; k++) {
+        const struct run_taker *taker = &run->options->takers[k];
+        if (ts_run_takes_on_device(taker) && nodes[taker->node].image_node == i)
+            return taker->array.data;
+    }
+    return NULL;
+}
+
 static enum ts_status attach_images(struct run *run, int32_t i)
 {
     const struct device *device = run->back;
@@ -120,7 +135,9 @@ static enum ts_status attach_images(struct run *run, int32_t i)
         status = attach_seen(run, i);
     if (status != TS_OK || plan->image_node != i || slices == 0)
         return status;
-    node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
+    node->buffer = memory_of(run, i);
+    if (!node->buffer)
+        node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
     node->valid = ts_cuda_allocate(device->session, (size_t)node->copies * node->valid_bytes);
     return node->buffer && node->valid ? TS_OK : TS_RUN_FAILED;
 }
@@ -161,6 +178,22 @@ static void touch_staging(const struct staging *staging, size_t bytes)
         memset(staging->memory, 0, PLAN_PIECES * ts_cuda_stride(bytes));
 }
 
+/* Has the work of this run follow what the caller has enqueued for its arrays. */
+static enum ts_status follow_streams(struct run *run)
+{
+    const struct device *device = run->back;
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < run->plan->n_sources; i++)
+        if (ts_plan_lies_in_memory(run->plan, i))
+            status = ts_cuda_queue_follows(device->session, CUDA_COMPUTE,
+                                           run->plan->nodes[i].source->resident_stream);
+    for (int k = 0; status == TS_OK && k < run->options->n_takers; k++)
+        if (ts_run_takes_on_device(&run->options->takers[k]))
+            status = ts_cuda_queue_follows(device->session, CUDA_COMPUTE,
+                                           run->options->takers[k].array.cuda_stream);
+    return status;
+}
+
 static enum ts_status device_attach(struct run *run)
 {
     struct device *device = run->back;
@@ -185,6 +218,8 @@ static enum ts_status device_attach(struct run *run)
     status = complete ? ts_run_cuda_half_create(run) : TS_RUN_FAILED;
     if (status == TS_OK)
         status = ts_cuda_seen_load(numbers_of(run), run->diag);
+    if (status == TS_OK)
+        status = follow_streams(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = attach_node(run, i);
     if (status == TS_OK)
@@ -221,7 +256,8 @@ static void device_free(struct run *run)
         ts_run_cuda_encoder_destroy(device->encoders[i]);
     ts_cuda_open_end(device->opening);
     ts_cuda_session_destroy(device->session);
-    if (ts_cuda_was_started() && !is_needed_again(run))
+    /* In a program of others they may use the device, too. */
+    if (ts_sandbox_began() && ts_cuda_was_started() && !is_needed_again(run))
         ts_cuda_close_device(numbers_of(run));
     free_staging(&device->up, device->up_bytes);
     free_staging(&device->down, device->down_bytes);
@@ -272,9 +308,36 @@ static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_
     return status;
 }
 
+/* Uploads the bits of slices that are on the device, and gives the slices to the source if it makes
+   digests of them or counts. */
+static enum ts_status read_there(struct run *run, int32_t i, const struct ts_image *slices)
+{
+    const struct device *device = run->back;
+    const bool looks = ts_source_looks(run->plan->nodes[i].source);
+    enum ts_status status = TS_OK;
+    if (slices->masked)
+        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_DEVICE, slices->valid,
+                              ts_run_read_valid(run, i, slices->z_first),
+                              (size_t)slices->axes[0].n * ts_valid_bytes(slices));
+    const int64_t most = ts_plan_piece_slices(run->plan, slices), end = slices->axes[0].n;
+    for (int64_t z = 0; looks && status == TS_OK && z < end; z += most) {
+        const struct ts_image part = ts_image_slices(slices, z, end - z < most ? end - z : most);
+        void *piece = device->up.pieces[0];
+        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, piece, part.data,
+                              ts_image_bytes(&part));
+        if (status == TS_OK)
+            status = ts_cuda_wait(device->session, CUDA_COMPUTE);
+        if (status == TS_OK)
+            status = ts_run_read(run, i, &part, piece);
+    }
+    return status;
+}
+
 static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *target)
 {
     const struct device *device = run->back;
+    if (ts_plan_lies_in_memory(run->plan, i))
+        return read_there(run, i, target);
     const int64_t most = ts_plan_piece_slices(run->plan, target), end = target->axes[0].n;
     enum ts_status status = TS_OK;
     for (int64_t z = 0; status == TS_OK && z < end; z += most) {

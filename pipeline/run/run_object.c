@@ -66,11 +66,15 @@ enum ts_status ts_plan_describe(const struct ts_plan *plan, const char *name,
 }
 
 /* Returns why the array cannot hold the image, or NULL. */
-static const char *misfit(struct ts_array *array, const struct ts_image *image)
+static const char *misfit(const struct ts_plan *plan, struct ts_array *array,
+                          const struct ts_image *image)
 {
     const char *wrong = ts_array_refusal(array);
     if (wrong)
         return wrong;
+    if (array->cuda_device >= 0 &&
+        (!plan->cuda || plan->n_devices > 1 || plan->cuda->index != array->cuda_device))
+        return "is in the memory of a device that does not compute the chain";
     if (array->dtype != image->dtype)
         return "is of another type than the image";
     if (array->rank != image->rank)
@@ -90,7 +94,7 @@ static enum ts_status set_taker(struct ts_run *run, const char *name, struct run
     if (taker.node < 0)
         return TS_BAD_CHAIN;
     const struct ts_image image = image_of(run->plan, taker.node);
-    const char *wrong = taker.take ? NULL : misfit(&taker.array, &image);
+    const char *wrong = taker.take ? NULL : misfit(run->plan, &taker.array, &image);
     const struct diag_site site = {.code = "memory-array"};
     if (wrong)
         return ts_diag_error(diag, TS_BAD_CHAIN, &site, "the array for the image '%s' %s", name,

@@ -527,7 +527,8 @@ static enum ts_status hand_to_taker(const struct run *run, const struct run_take
 enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
 {
     const struct run_taker *taker = ts_run_taker(run, node);
-    enum ts_status status = taker ? hand_to_taker(run, taker, slices) : TS_OK;
+    enum ts_status status =
+        taker && !ts_run_takes_on_device(taker) ? hand_to_taker(run, taker, slices) : TS_OK;
     if (status == TS_OK && run->results[node].dataset >= 0)
         status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices,
                                    run->diag);

@@ -9,9 +9,27 @@
 
 #include "pipeline/run/run_cuda.h"
 
+/* Copies slices to the caller's array on the device, unless they were written there. */
+static enum ts_status write_there(struct run *run, const struct ts_array *array,
+                                  const struct ts_image *slices)
+{
+    const struct device *device = run->back;
+    unsigned char *to =
+        (unsigned char *)array->data + (size_t)slices->z_first * ts_slice_bytes(slices);
+    return to == slices->data ? TS_OK
+                              : ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to,
+                                             slices->data, ts_image_bytes(slices));
+}
+
 enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_image *slices)
 {
     struct device *device = run->back;
+    const struct run_taker *taker = ts_run_taker(run, i);
+    if (ts_run_takes_on_device(taker)) {
+        const enum ts_status there = write_there(run, &taker->array, slices);
+        if (there != TS_OK || !ts_run_leaves(run, i))
+            return there;
+    }
     struct download download = {.slab_number = run->slab_number,
                                 .node = i,
                                 .slices = *slices,

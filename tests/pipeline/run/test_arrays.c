@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image.h"
+#include "cuda/device/session.h"
 #include "include/tomostage_array.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
+#include "tests/support/test_device.h"
 
 enum { NZ = 7, NY = 11, NX = 13, PIXELS = NZ * NY * NX };
 
@@ -292,7 +295,21 @@ Test(arrays, wrong_ones_are_refused_by_name)
         const char *part;
     } wrong[] = {
         {{0}, "of another version"},
-        {{.size = sizeof right, .cuda_device = 0}, "memory of a device"},
+        {{.size = sizeof right,
+          .data = values,
+          .dtype = TS_F32,
+          .rank = 2,
+          .n = {4, 4},
+          .stride = {32, 4},
+          .cuda_device = 0},
+         "memory of a device and not in C order"},
+        {{.size = sizeof right,
+          .data = values,
+          .dtype = TS_F32,
+          .rank = 4,
+          .n = {2, 4, 4, 4},
+          .cuda_device = 0},
+         "memory of a device and has several volumes"},
         {{.size = sizeof right, .cuda_device = -1}, "no data"},
         {{.size = sizeof right, .data = values, .rank = 1, .cuda_device = -1}, "2 to 4 axes"},
         {array_of(values, TS_F64), "not of one of the types"},
@@ -341,6 +358,150 @@ Test(arrays, images_that_do_not_fit_are_refused)
     expect(ts_run_execute(trial.run, diag), TS_BAD_CHAIN, "no-output", "names no output");
     finish(&trial);
 }
+
+/* A chain that runs on the CPU does not read the memory of a device, nor write to it. */
+Test(arrays, arrays_of_a_device_need_that_device)
+{
+    static float values[PIXELS];
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    struct ts_array there = array_of(values, TS_F32);
+    const struct ts_array here = there;
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    const char *text = "memory volume | box radius=1";
+    there.cuda_device = 0;
+    options.device = "cpu";
+    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK);
+    cr_assert_eq(ts_chain_set_array(chain, "volume", &there, NULL, diag), TS_OK);
+    expect(ts_plan_create(chain, &options, &plan, diag), TS_BAD_CHAIN, "memory-device",
+           "CUDA device 0, and the chain runs on cpu");
+    cr_assert_null(plan);
+    ts_chain_destroy(chain);
+    struct trial trial = plan_of(text, &here, NULL);
+    expect(ts_run_set_array(trial.run, "data", &there, diag), TS_BAD_CHAIN, "memory-array",
+           "a device that does not compute");
+    finish(&trial);
+}
+
+#ifdef TS_HAVE_CUDA
+enum { MOST = 2 * PIXELS }; /* of the results below */
+
+/* Host memory of MOST floats, and the same on the device. */
+struct both {
+    float *host;
+    struct ts_array array;
+};
+
+static struct both both_of(struct cuda_session *session, const struct ts_image *image)
+{
+    struct both both = {.host = calloc(MOST, sizeof(float)),
+                        .array = {.size = sizeof both.array,
+                                  .data = ts_cuda_allocate(session, MOST * sizeof(float)),
+                                  .dtype = image->dtype,
+                                  .rank = 3,
+                                  .cuda_device = ts_test_device->index}};
+    for (int d = 0; d < 3; d++)
+        both.array.n[d] = image->axes[d].n;
+    cr_assert(both.host && both.array.data);
+    cr_assert_leq(ts_image_bytes(image), MOST * sizeof(float));
+    cr_assert_eq(ts_cuda_fill(session, CUDA_COMPUTE, both.array.data, 0xFF, MOST * sizeof(float)),
+                 TS_OK);
+    return both;
+}
+
+static void move(struct cuda_session *session, const struct both *both, bool to_device)
+{
+    cr_assert_eq(ts_cuda_copy(session, CUDA_COMPUTE, to_device ? CUDA_TO_DEVICE : CUDA_TO_HOST,
+                              to_device ? both->array.data : (void *)both->host,
+                              to_device ? (void *)both->host : both->array.data,
+                              MOST * sizeof(float)),
+                 TS_OK);
+    cr_assert_eq(ts_cuda_wait(session, CUDA_COMPUTE), TS_OK);
+}
+
+/* Plans the chain on the test's device. */
+static struct trial plan_on_device(const char *text, const struct ts_array *in, const char *device)
+{
+    struct trial trial = {0};
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    options.device = device;
+    options.force = true;
+    enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &trial.chain, diag);
+    if (status == TS_OK)
+        status = ts_chain_set_array(trial.chain, "volume", in, NULL, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(trial.chain, &options, &trial.plan, diag);
+    if (status == TS_OK)
+        status = ts_run_create(trial.plan, &trial.run, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK, "%s", text);
+    return trial;
+}
+
+/* Runs a chain on arrays of the host and on arrays of the device, and compares the images. */
+static void check_on_device(struct cuda_session *session, const char *text, const char *image,
+                            const char *device)
+{
+    static float values[PIXELS], expected[MOST];
+    fill(values);
+    const struct ts_array here = array_of(values, TS_F32);
+    struct ts_image made;
+    struct trial trial = plan_on_device(text, &here, "cuda");
+    cr_assert_eq(ts_plan_describe(trial.plan, image, &made, diag), TS_OK);
+    struct ts_array out = {
+        .size = sizeof out, .data = expected, .dtype = made.dtype, .rank = 3, .cuda_device = -1};
+    for (int d = 0; d < 3; d++)
+        out.n[d] = made.axes[d].n;
+    cr_assert_eq(ts_run_set_array(trial.run, image, &out, diag), TS_OK);
+    execute(&trial);
+
+    struct ts_image in = {.rank = 3, .dtype = TS_F32, .axes = {{.n = NZ}, {.n = NY}, {.n = NX}}};
+    const struct both from = both_of(session, &in), to = both_of(session, &made);
+    memcpy(from.host, values, sizeof values);
+    move(session, &from, true);
+    struct trial there = plan_on_device(text, &from.array, device);
+    char shown[8192];
+    ts_plan_text(there.plan, false, shown, sizeof shown);
+    cr_assert(!strstr(shown, "upload"), "%s", shown);
+    cr_assert_eq(ts_run_set_array(there.run, image, &to.array, diag), TS_OK);
+    for (int round = 0; round < 2; round++) {
+        execute(&there);
+        move(session, &to, false);
+        cr_assert_arr_eq(to.host, expected, ts_image_bytes(&made), "%s: %s", text, image);
+    }
+    finish(&there);
+    finish(&trial);
+    free(from.host);
+    free(to.host);
+}
+
+Test(arrays, arrays_of_a_device_are_read_and_written_in_place_on_cuda)
+{
+    struct cuda_session *session = NULL;
+    ts_test_begin_cuda();
+    cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
+    static const char *const chains[] = {
+        "memory volume | box radius=2 dimensions=3d border=mirror | gaussian sigma=1",
+        "memory volume | box radius=1 | equalize bins=16 | radon views=5 detectors=15",
+        "memory volume | box radius=1 | statistics", "memory volume | statistics"};
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        check_on_device(session, chains[i], "data", "cuda");
+        check_on_device(session, chains[i], "data", "auto");
+    }
+    check_on_device(session, two_images, "smooth", "cuda");
+    /* The file records digests of the input, for which the slices are brought to the host. */
+    char folder[64], text[256];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {memory: volume}\nstages: [box: {radius: 1}]\n"
+             "output: {hdf5: %s/out.h5, compression: none}\n",
+             folder);
+    check_on_device(session, text, "data", "cuda");
+    ts_cuda_session_destroy(session);
+    ts_test_end_cuda();
+}
+#endif
 
 static enum ts_status look_where(void *user, const struct ts_image *slab)
 {
