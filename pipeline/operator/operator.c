@@ -16,30 +16,6 @@
 #include "pipeline/plan/device_choice.h"
 #include "stages/engine/transpose.h"
 
-/* ---- one image ------------------------------------------------------------------------------- */
-
-static enum ts_status map_whole(struct operator_side *side, const float *in, float *out)
-{
-    struct ts_image from = side->context.in, to = side->context.out, slices[STAGE_INPUTS];
-    from.data = (void *)(uintptr_t)in;
-    to.data = out;
-    slices[0] = from;
-    return ts_driver_slab(side->driver, &from, 1, slices, &to);
-}
-
-enum ts_status ts_operator_side_run(struct ts_operator *op, struct operator_side *side,
-                                    const float *in, float *out)
-{
-    if (side->gather.n_in[0] == 0)
-        return map_whole(side, in, out);
-    if (!side->driver)
-        return op->calls->gather(op, side, in, out);
-    enum ts_status status = op->calls->embed(op, side, in);
-    if (status == TS_OK)
-        status = map_whole(side, side->wide_in, side->wide_out);
-    return status == TS_OK ? op->calls->gather(op, side, side->wide_out, out) : status;
-}
-
 /* ---- the CPU --------------------------------------------------------------------------------- */
 
 static enum ts_status create_driver(struct operator_side *side)
