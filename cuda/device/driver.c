@@ -13,6 +13,7 @@
 #include "core/memory.h"
 #include "cuda/device/driver_state.h"
 #include "cuda/device/fft.h"
+#include "cuda/device/gather.h"
 #include "cuda/device/launch.h"
 #include "cuda/device/packed.h"
 #include "cuda/device/texture.h"
@@ -672,6 +673,17 @@ static enum ts_status copy(struct stage_driver *base, void *to, const void *from
                         from ? from : driver->outside, bytes);
 }
 
+static enum ts_status collect(struct stage_driver *base, void *to, const void *const *from, int n,
+                              size_t slice_bytes)
+{
+    const struct cuda_driver *driver = cuda_of(base);
+    struct cuda_slices slices;
+    for (int i = 0; i < n; i++)
+        slices.from[i] = from[i] ? from[i] : driver->outside;
+    return ts_cuda_collect(&base->context, &slices, n, slice_bytes, to,
+                           ts_cuda_stream(driver->session, CUDA_COMPUTE));
+}
+
 static enum ts_status set(struct stage_driver *base, void *to, size_t bytes)
 {
     return ts_cuda_fill(cuda_of(base)->session, CUDA_COMPUTE, to, 0xFF, bytes);
@@ -705,6 +717,7 @@ static const struct stage_driver_calls calls = {.add = add,
                                                 .refuse = refuse,
                                                 .map = map,
                                                 .copy = copy,
+                                                .collect = collect,
                                                 .set = set,
                                                 .fill = fill_invalid,
                                                 .mark = mark_zeros,

@@ -8,6 +8,10 @@
  * away from the border have lists of length 1, so that a thread reads one sample and three short
  * lists, which neighbors share in the cache, and writes one: 8 bytes a sample. Blocks are 256
  * threads along x, because rows are contiguous and nothing is shared.
+ *
+ * collect: slices are put one behind the other. One thread moves one word, of 16 bytes if all
+ * slices begin at multiples of 16: twice the bytes of the slices are moved. A copy by the driver
+ * takes as long to start as this, and slices at a border need one each.
  */
 #include "cuda/device/launch.cuh"
 
@@ -82,4 +86,36 @@ enum ts_status ts_cuda_gather(const struct stage_context *context, const struct 
     const int64_t n_rows = lists->n_out[0] * lists->n_out[1];
     gather<<<row_blocks(n_rows, lists->n_out[2]), THREADS, 0, stream>>>(*lists, in, out);
     return ts_cuda_launched(context, "gather");
+}
+
+/* The grid's y counts slices, its x parts of a slice of n words. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    collect(struct cuda_slices slices, T *to, int64_t n)
+{
+    const T *from = (const T *)slices.from[blockIdx.y];
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n)
+        to[blockIdx.y * n + i] = from[i];
+}
+
+enum ts_status ts_cuda_collect(const struct stage_context *context,
+                               const struct cuda_slices *slices, int n, size_t slice_bytes,
+                               void *to, cudaStream_t stream)
+{
+    uintptr_t all = (uintptr_t)to | slice_bytes;
+    for (int i = 0; i < n; i++)
+        all |= (uintptr_t)slices->from[i];
+#define COLLECT(T)                                                                                 \
+    collect<T><<<dim3((unsigned)ts_cuda_parts((int64_t)(slice_bytes / sizeof(T)), THREADS),        \
+                      (unsigned)n),                                                                \
+                 THREADS, 0, stream>>>(*slices, (T *)to, (int64_t)(slice_bytes / sizeof(T)))
+    if (all % sizeof(uint4) == 0)
+        COLLECT(uint4);
+    else if (all % sizeof(uint32_t) == 0)
+        COLLECT(uint32_t);
+    else
+        COLLECT(uint8_t);
+#undef COLLECT
+    return ts_cuda_launched(context, "collect");
 }

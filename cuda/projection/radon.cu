@@ -387,8 +387,20 @@ static __global__ void __launch_bounds__(RAY_THREADS)
     }
 }
 
+/* Returns false if no ray of a parallel beam reads columns. Only few views are looked at, since
+ * each costs a sine; more of them have such rays as a rule. */
+static bool reads_columns(const struct beam_scan *scan)
+{
+    enum { FEW = 8 };
+    bool columns = scan->n_views > FEW;
+    for (int64_t v = 0; !columns && v < scan->n_views; v++)
+        columns = !ts_beam_view(&scan->grid, ts_beam_scan_angle(scan, v)).along_rows;
+    return columns;
+}
+
+/* `columns`: rays may read columns. */
 template <class Rays>
-static enum ts_status by_rays(const struct stage_context *context, const Rays &rays,
+static enum ts_status by_rays(const struct stage_context *context, const Rays &rays, bool columns,
                               const struct ts_image *in, struct ts_image *out,
                               const struct cuda_call *call)
 {
@@ -396,7 +408,8 @@ static enum ts_status by_rays(const struct stage_context *context, const Rays &r
     const int64_t tasks = nz * out->axes[1].n * ts_cuda_parts(n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
-    const enum ts_status status = ts_cuda_transpose(context, in, call->scratch, call->stream);
+    const enum ts_status status =
+        columns ? ts_cuda_transpose(context, in, call->scratch, call->stream) : TS_OK;
     if (status != TS_OK)
         return status;
 #define LAUNCH(T)                                                                                  \
@@ -462,10 +475,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     if (ts_image_is_fan(&context->out)) {
         const struct cuda_joseph tables = ts_cuda_joseph_tables(&scan, call->constants);
         const struct fan_rays rays = {scan.grid, tables.angles, tables.detectors, scan.n_views};
-        return by_rays(context, rays, in, out, call);
+        return by_rays(context, rays, true, in, out, call);
     }
     const struct parallel_rays rays = {(const struct cuda_beams *)call->constants, scan.n_views};
-    return by_rays(context, rays, in, out, call);
+    return by_rays(context, rays, reads_columns(&scan), in, out, call);
 }
 
 const struct stage_cuda radon_cuda = {

@@ -230,6 +230,21 @@ static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_i
                 : driver->calls->set(driver, ts_slice_valid(padded, k), valid_bytes);
 }
 
+/* Copies every slice of a padded slab from its part. */
+static enum ts_status collect_slices(struct stage_driver *driver, const struct ts_image *parts,
+                                     int n_parts, const struct ts_image *padded)
+{
+    const void *from[DRIVER_COLLECT_SLICES];
+    const int n = (int)padded->axes[0].n;
+    for (int k = 0; k < n; k++) {
+        const int64_t index = ts_border_index(padded->z_first + k, driver->context.in.axes[0].n,
+                                              ts_stage_reach(&driver->context).border);
+        const struct ts_image *part = index < 0 ? NULL : part_of(parts, n_parts, index);
+        from[k] = part ? ts_slice_data(part, index - part->z_first) : NULL;
+    }
+    return driver->calls->collect(driver, padded->data, from, n, ts_slice_bytes(padded));
+}
+
 /* Neighboring slices are copied at once, because a copy on a device takes longer than its bytes
  * need. */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
@@ -253,6 +268,9 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
         padded->valid = ts_slice_valid(holder, first - holder->z_first);
         return TS_OK;
     }
+    if (driver->calls->collect && !whole->masked && count <= DRIVER_COLLECT_SLICES &&
+        ts_image_bytes(padded) <= DRIVER_COLLECT_BYTES)
+        return collect_slices(driver, parts, n_parts, padded);
     enum ts_status status = TS_OK;
     for (int64_t k = 0, run; status == TS_OK && k < count; k += run) {
         const int64_t index = ts_border_index(first + k, nz, reach.border);

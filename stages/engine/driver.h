@@ -19,6 +19,8 @@
 
 struct stage_driver;
 
+enum { DRIVER_COLLECT_SLICES = 64, DRIVER_COLLECT_BYTES = 16 << 20 };
+
 /* The calls of one device. Slices are those of ts_driver_slab(). Work may still be enqueued when a
  * call returns. */
 struct stage_driver_calls {
@@ -34,6 +36,12 @@ struct stage_driver_calls {
     /* Copies slices to the slab that is padded. If `from` is NULL, it fills one slice with the
      * border's constant. */
     enum ts_status (*copy)(struct stage_driver *driver, void *to, const void *from, size_t bytes);
+    /* Copies n slices, each from its place, or from the constant if that is NULL. A copy takes as
+     * long to start as a whole call of this, and at a border every slice needs one. At most
+     * DRIVER_COLLECT_SLICES and DRIVER_COLLECT_BYTES, beyond which copies are as good. NULL: so are
+     * they always. */
+    enum ts_status (*collect)(struct stage_driver *driver, void *to, const void *const *from, int n,
+                              size_t slice_bytes);
     /* Sets all bits of this memory. */
     enum ts_status (*set)(struct stage_driver *driver, void *to, size_t bytes);
     /* Sets invalid pixels to a value. */
@@ -123,7 +131,8 @@ enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, v
 /* Describes in *padded the input slices of output slices [z, z + n), as ts_stage_reads() states
  * them. The parts, in rising z_first, together contain the slices needed. If one part has them all,
  * *padded is a view of it; else the slices are copied to driver->padded, with the border rule at
- * the ends of the volume. It uses only calls->copy, context and padded of the driver. */
+ * the ends of the volume. It uses only the context, `padded` and the calls copy, set, collect and
+ * fill of the driver. */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                              int64_t z, int64_t n, struct ts_image *padded);
 /* Runs one slab: reduces its slices if the stage reduces slice by slice, and maps them to `out` if

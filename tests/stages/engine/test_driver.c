@@ -30,7 +30,18 @@ static void expect_padded(const struct ts_image *whole, const struct ts_image *p
     }
 }
 
-static void check_border(const char *name, enum ts_border border, int64_t halo)
+static enum ts_status collect_by_copies(struct stage_driver *driver, void *to,
+                                        const void *const *from, int n, size_t slice_bytes)
+{
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status =
+            driver->calls->copy(driver, (char *)to + (size_t)i * slice_bytes, from[i], slice_bytes);
+    return status;
+}
+
+/* `collects`: slices are collected, as a device does. */
+static void check_border(const char *name, enum ts_border border, int64_t halo, bool collects)
 {
     static const int64_t ends[N_PARTS + 1] = {0, 2, 5, NZ};
     struct ts_image image = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 1), parts[N_PARTS],
@@ -46,6 +57,9 @@ static void check_border(const char *name, enum ts_border border, int64_t halo)
     cr_assert_eq(ts_stage_prepare(&shift_stage, &set, &image, NULL, 1, NULL, diag, &context),
                  TS_OK);
     cr_assert_eq(ts_driver_create(&context, SLAB, NULL, &driver), TS_OK);
+    struct stage_driver_calls calls = *driver->calls;
+    calls.collect = collects ? collect_by_copies : NULL;
+    driver->calls = &calls;
     for (int i = 0; i < N_PARTS; i++)
         parts[i] = ts_image_slices(&image, ends[i], ends[i + 1] - ends[i]);
     for (int64_t z = 0; z + SLAB <= NZ; z++) {
@@ -71,7 +85,8 @@ Test(driver, pads_out_of_parts)
     static const int64_t halos[] = {1, 2, 4, 9};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (size_t h = 0; h < sizeof halos / sizeof *halos; h++)
-            check_border(names[i], (enum ts_border)i, halos[h]);
+            for (int collects = 0; collects < 2; collects++)
+                check_border(names[i], (enum ts_border)i, halos[h], collects);
 }
 
 static enum ts_status feed(void *from, int input, int64_t z, int64_t n,
