@@ -70,9 +70,11 @@ struct sandbox {
 static struct sandbox of_process = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket = -1};
 static atomic_bool began; /* this process is a program of this project */
 
+/* A program of this project has forked its server before it had threads, beside which forking is
+ * not safe, and its contexts share that one. */
 static struct sandbox *choose(struct sandbox *sandbox)
 {
-    return sandbox ? sandbox : &of_process;
+    return sandbox && (sandbox->program || !atomic_load(&began)) ? sandbox : &of_process;
 }
 
 int64_t ts_monotonic_ns(void)

@@ -73,8 +73,8 @@ bool ts_sandbox_began(void);
 TS_PUBLIC int ts_sandbox_serve(void);
 /* A server that a context has for itself; NULL in its place is that of the process, which the
    functions above and ts_sandbox_finish() are for. `program` is libexec/tomostage/sandbox, and is
-   copied; NULL: the one beside the library. It starts with the first child. Returns NULL if memory
-   is out. */
+   copied; NULL: the one beside the library, or the server of the process after ts_sandbox_begin().
+   It starts with the first child. Returns NULL if memory is out. */
 struct sandbox;
 struct sandbox *ts_sandbox_create(const char *program);
 /* Ends the server and waits for it. Its children have ended before. NULL does nothing. */
