@@ -217,7 +217,7 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
         site->code = "sample-moved";
         ts_diag_warning(diag, site,
                         "the object moves by %.1f detector pixels at view %.0f of %s, as the "
-                        "centers of mass of the views say",
+                        "centers of mass of the views say; or its angles or its light change",
                         second, first, found->slice);
         return;
     case VIEWS_UNEQUAL:
@@ -228,10 +228,20 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
         ts_diag_warning(diag, site,
                         "the centers of mass of the views of %s leave the wave of an object that "
                         "only turns by up to %.2f detector pixels, and not by noise: the sample, "
-                        "the axis or the detector drifts. An even drift over half a turn moves the "
+                        "the axis or the detector drifts, or the angles are wrong. An even drift "
+                        "over half a turn moves the "
                         "axis that is found, and leaves a small part of itself here",
                         found->slice, first);
         return;
+    case VIEWS_UNLIKE:
+        site->code = "opposites-unlike";
+        ts_diag_warning(diag, site,
+                        "opposite views of %s are no mirror images of each other, as those of "
+                        "parallel rays about one axis are: the angles are wrong, the rays are a "
+                        "fan, the axis leans towards the beam, the flats are of another place, or "
+                        "the object changed",
+                        found->slice);
+        break;
     case VIEWS_OTHER_ARC:
         site->code = "angles-contradicted";
         ts_diag_warning(diag, site,

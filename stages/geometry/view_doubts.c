@@ -10,8 +10,8 @@
  * for these: of another range, called degrees in place of milliradians, or of frames in the order
  * of their numbers as texts or taken in passes; and no other measure is worse with those. A single
  * bad measure is not enough, since a sample that drifts, a beam that hardens and stripes make it
- * bad as well. The axis is doubted if that of the centers of mass and opposite views agree on
- * another one.
+ * bad as well. Opposite views that are no mirror images, whatever their light, are told. The axis
+ * is doubted if that of the centers of mass and opposite views agree on another one.
  */
 #include "stages/geometry/view_doubts.h"
 
@@ -23,6 +23,7 @@
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_leaps.h"
+#include "stages/geometry/view_opposites.h"
 
 enum {
     LEAST_VIEWS = 12,
@@ -30,9 +31,9 @@ enum {
     LEAST_DETECTORS = 16,
     MOST_BINS = 128,
     BINS_OF_RADIUS = 6,
-    PAIRS = 16,
     MOST_GROUPS = 16,
     LEAST_OF_GROUP = 3, /* views */
+    STRIPS = 16,        /* of a row, one at each end */
     UNKNOWNS = 4
 };
 
@@ -48,6 +49,9 @@ static const double bad_pixels = 0.5, bad_part = 0.003, small_part = 0.2, bad_ro
  * of rows that differ: opposite views differ more than neighbors do. */
 static const double better = 2.5, better_mirror = 4, better_smooth = 9, unlike_neighbors = 9;
 static const double worse = 1.5, worse_rows = 2;
+/* What is seen at one end and not at the other, as a part of the most, is cut off there, and sums
+ * of rows that see all of an object differ by no more. */
+static const double most_end = 0.05;
 /* The axis is off by this many detector pixels and standard errors, and opposite views fit it this
  * much better. */
 static const double least_off = 1, errors_off = 3, better_axis = 2;
@@ -57,10 +61,6 @@ static const double least_off = 1, errors_off = 3, better_axis = 2;
  * many times what air does. */
 static const double most_unequal = 0.25, noises_off = 8, times_air = 3;
 static const double noises_drift = 5, least_drift = 0.25, drift_part = 0.002;
-
-struct pair {
-    int64_t view, opposite;
-};
 
 struct measures {
     double com, var, mirror, smooth; /* mirror: NAN without opposite views */
@@ -242,13 +242,8 @@ static void find_shapes(struct rows *rows)
 static double difference(const struct rows *rows, int64_t a, int64_t b, bool mirrored)
 {
     const int64_t bins = rows->bins;
-    const double *p = rows->shape + a * bins, *q = rows->shape + b * bins;
-    double sum = 0;
-    for (int64_t bin = 0; bin < bins; bin++) {
-        const double apart = p[bin] - q[mirrored ? bins - 1 - bin : bin];
-        sum += apart * apart;
-    }
-    return sum / rows->energy;
+    return ts_view_rows_apart(rows->shape + a * bins, rows->shape + b * bins, bins, mirrored) /
+           rows->energy;
 }
 
 /* ---- fits ------------------------------------------------------------------------------------ */
@@ -364,48 +359,9 @@ static double fit_step(const struct rows *rows, int64_t *view, double *step)
 
 /* ---- angles ---------------------------------------------------------------------------------- */
 
-static double circular(double degrees)
-{
-    const double turned = fmod(degrees, 360);
-    return turned < 0 ? turned + 360 : turned;
-}
-
-/* Returns how far the nearest view is from the opposite of places[i], and sets which it is. */
-static double find_opposite(const struct view_place *places, int64_t n, int64_t i,
-                            int64_t *opposite)
-{
-    const double target = circular(places[i].degrees + 180);
-    const int64_t after = ts_view_places_up_to(places, n, target) % n, before = (after + n - 1) % n;
-    const double past = circular(places[after].degrees - target),
-                 short_of = circular(target - places[before].degrees);
-    *opposite = places[past < short_of ? after : before].view;
-    return fmin(past, short_of);
-}
-
-/* Finds pairs of views that are opposite within half a step or, if there are none, those that lack
- * the least, a step at most. Returns how many. */
-static int find_pairs(const struct view_place *places, int64_t n, double step,
-                      struct pair pairs[PAIRS])
-{
-    double least = INFINITY;
-    int64_t opposite, all = 0, seen = 0;
-    int found = 0;
-    for (int64_t i = 0; i < n; i++)
-        least = fmin(least, find_opposite(places, n, i, &opposite));
-    const double limit =
-        least <= 0.5001 * step ? 0.5001 * step : fmin(1.01 * step, least + 0.1 * step);
-    for (int64_t i = 0; i < n; i++)
-        all += find_opposite(places, n, i, &opposite) <= limit;
-    const int64_t wanted = all < PAIRS ? all : PAIRS;
-    for (int64_t i = 0; i < n && found < wanted; i++)
-        if (find_opposite(places, n, i, &opposite) <= limit && seen++ == found * all / wanted)
-            pairs[found++] = (struct pair){places[i].view, opposite};
-    return found;
-}
-
 /* Measures how these angles fit; `pairs` are the opposite views. */
 static struct measures measure(const struct rows *rows, const double *degrees,
-                               struct pair pairs[PAIRS], int *n_pairs)
+                               struct view_pair pairs[VIEW_PAIRS], int *n_pairs)
 {
     const int64_t n = rows->n_views;
     struct measures found = {.mirror = 0};
@@ -416,7 +372,7 @@ static struct measures measure(const struct rows *rows, const double *degrees,
     found.along[1] = com[2];
     found.var = fit_wave(rows->var, degrees, n, 2, var, &error) / (2 * rows->radius);
     for (int64_t v = 0; v < n; v++) {
-        rows->places[v] = (struct view_place){circular(degrees[v]), v};
+        rows->places[v] = (struct view_place){ts_view_circular(degrees[v]), v};
         low = fmin(low, degrees[v]);
         high = fmax(high, degrees[v]);
     }
@@ -424,7 +380,7 @@ static struct measures measure(const struct rows *rows, const double *degrees,
     for (int64_t i = 1; i < n; i++)
         found.smooth += difference(rows, rows->places[i].view, rows->places[i - 1].view, false) /
                         (double)(n - 1);
-    *n_pairs = find_pairs(rows->places, n, fmin(high - low, 360) / (double)(n - 1), pairs);
+    *n_pairs = ts_view_pairs(rows->places, n, fmin(high - low, 360) / (double)(n - 1), pairs);
     for (int i = 0; i < *n_pairs; i++)
         found.mirror += difference(rows, pairs[i].view, pairs[i].opposite, true) / *n_pairs;
     if (*n_pairs == 0)
@@ -441,6 +397,54 @@ static double bad_difference(const struct rows *rows)
 static double bad_moment(const struct rows *rows)
 {
     return fmax(bad_pixels, bad_part * (double)rows->n);
+}
+
+/* Returns whether an object that goes on beyond one end of a view is seen there. */
+static bool is_cut_off(const struct rows *rows, int64_t v)
+{
+    const int64_t strip = (rows->end - rows->first) / STRIPS;
+    double low = INFINITY, high = -INFINITY, ends = 0;
+    for (int64_t d = rows->first; d < rows->end; d++) {
+        const double at = value(rows, v, d);
+        low = fmin(low, at);
+        high = fmax(high, at);
+        ends += d < rows->first + strip ? at : d >= rows->end - strip ? -at : 0;
+    }
+    return fabs(ends) > most_end * (high - low) * (double)strip;
+}
+
+static double unlike(const struct rows *rows, int64_t a, int64_t b, bool mirrored)
+{
+    const int64_t bins = rows->bins;
+    return ts_view_rows_unlike(rows->shape + a * bins, rows->shape + b * bins, bins, mirrored);
+}
+
+/* Returns whether most opposite views are no mirror images, though neighbors are alike, also those
+ * of these views, which may look along an edge. */
+static bool are_unlike(const struct rows *rows, const struct view_pair *pairs, int n_pairs)
+{
+    const struct grouped mass = group_views(rows->mass, rows->n_views);
+    double beside = 0, near[VIEW_PAIRS] = {0};
+    int whole = 0, differ = 0;
+    for (int64_t i = 1; i < rows->n_views; i++) {
+        const int64_t a = rows->places[i - 1].view, b = rows->places[i].view;
+        const double apart = unlike(rows, a, b, false);
+        beside += apart / (double)(rows->n_views - 1);
+        for (int k = 0; k < n_pairs; k++)
+            if (a == pairs[k].view || b == pairs[k].view || a == pairs[k].opposite ||
+                b == pairs[k].opposite)
+                near[k] = fmax(near[k], apart);
+    }
+    for (int k = 0; k < n_pairs; k++) {
+        const int64_t a = pairs[k].view, b = pairs[k].opposite;
+        if (is_cut_off(rows, a) || is_cut_off(rows, b))
+            continue;
+        const double apart = unlike(rows, a, b, true);
+        differ += apart > bad_difference(rows) * rows->energy &&
+                  apart > unlike_neighbors * fmax(beside, near[k]);
+        whole++;
+    }
+    return 2 * differ > whole && mass.most <= (1 + most_end) * mass.least;
 }
 
 /* Returns whether two measures speak for other angles, one of them much, and none against them. */
@@ -467,7 +471,7 @@ static bool fits_better(const struct rows *rows, const struct measures *now,
 static void try_angles(const struct rows *rows, const struct measures *now, enum view_doubt kind,
                        double arc, double *best, struct view_doubts *doubts)
 {
-    struct pair pairs[PAIRS];
+    struct view_pair pairs[VIEW_PAIRS];
     int n_pairs;
     const struct measures other = measure(rows, rows->trial, pairs, &n_pairs);
     const double mirror =
@@ -551,7 +555,7 @@ static double place_of(const struct measures *now, double degrees)
 /* Returns the square of the difference of these pairs, mirrored about `center`. What the object
  * moves over the angle that an opposite lacks is made up for. */
 static double mirrored(const struct rows *rows, const struct measures *now,
-                       const struct pair *pairs, int n_pairs, double center)
+                       const struct view_pair *pairs, int n_pairs, double center)
 {
     double sum = 0;
     for (int i = 0; i < n_pairs; i++) {
@@ -575,7 +579,7 @@ static double mirrored(const struct rows *rows, const struct measures *now,
 }
 
 static void doubt_axis(const struct rows *rows, const struct measures *now, double axis,
-                       const struct pair *pairs, int n_pairs, struct view_doubts *doubts)
+                       const struct view_pair *pairs, int n_pairs, struct view_doubts *doubts)
 {
     if (n_pairs == 0 || fabs(now->center - axis) <= least_off + errors_off * now->error ||
         !(better_axis * mirrored(rows, now, pairs, n_pairs, now->center) <
@@ -697,14 +701,16 @@ static void doubt_leaps(const struct rows *rows, bool comparable, const struct v
 static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, bool comparable,
                   struct view_doubts *doubts)
 {
-    struct pair pairs[PAIRS];
+    struct view_pair pairs[VIEW_PAIRS];
     struct measures now = {0};
     struct view_leaps leaps;
     int n_pairs = 0;
     int64_t view = 0;
     double step = 0;
+    bool unlike = false;
     if (comparable) {
         now = measure(rows, rows->degrees, pairs, &n_pairs);
+        unlike = are_unlike(rows, pairs, n_pairs);
         if (rows->n_views >= LEAST_ANGLES)
             doubt_angles(rows, &now, doubts);
         if (doubts->kind != VIEWS_NOT_DOUBTED)
@@ -717,6 +723,8 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
         return false;
     if (leaps.n > 0) {
         doubt_leaps(rows, comparable, &leaps, view, step, doubts);
+    } else if (unlike) {
+        doubts->kind = VIEWS_UNLIKE;
     } else if (moved) {
         doubts->kind = VIEWS_MOVED;
         doubts->first = (double)view;

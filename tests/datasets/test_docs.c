@@ -66,7 +66,7 @@ Test(docs, chains_shown_to_users_parse)
                  {"../docs/tutorial.md", 3, 0},
                  {"../docs/inputs.md", 1, 0}};
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
-        static char text[1 << 16];
+        static char text[1 << 18];
         FILE *file = fopen(ts_test_path(pages[i].page), "rb");
         cr_assert_not_null(file, "%s", pages[i].page);
         const size_t length = fread(text, 1, sizeof text - 1, file);

@@ -284,3 +284,44 @@ Test(view_doubts, sums_that_differ_and_drifts_are_found)
                      (int)doubts.kind, doubts.first, doubts.second);
     }
 }
+
+/* Of views that are opposite by their angles, and are not, nothing is left over if they are shifted
+ * and scaled; those of a beam that gets darker are mirror images all the same. */
+Test(view_doubts, opposite_views_that_are_unlike_are_found)
+{
+    static const struct {
+        double turned; /* degrees in all; they are taken for 180 */
+        double shrunk, light;
+        enum view_doubt doubt;
+    } rows[] = {{180, 0, 0, VIEWS_NOT_DOUBTED}, {180, 0, 0.4, VIEWS_NOT_DOUBTED},
+                {108, 0, 0, VIEWS_UNLIKE},      {90, 0, 0, VIEWS_UNLIKE},
+                {150, 0, 0, VIEWS_UNLIKE},      {180, 0.2, 0, VIEWS_UNLIKE}};
+    static const struct ellipse object[] = {
+        {0, 1, 34, 14, 0.02}, {8, -5, 6, 6, 0.03}, {-12, 6, 4, 7, 0.03}, {20, 2, 3, 3, 0.05}};
+    enum { VIEWS = 180 };
+    static float p[VIEWS * N];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 2; i++) {
+        const size_t row = i / 2;
+        uint64_t seed = i + 1;
+        double degrees[VIEWS];
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < VIEWS; v++) {
+            const double part = (double)v / VIEWS, size = 1 - rows[row].shrunk * part;
+            degrees[v] = 180 * part;
+            for (size_t k = 0; k < sizeof object / sizeof *object; k++) {
+                struct ellipse e = object[k];
+                e.x *= size, e.y *= size, e.a *= size, e.b *= size, e.value /= size * size;
+                draw(&e, rows[row].turned * part, 48, p + v * N);
+            }
+            for (int d = 0; d < N; d++)
+                p[v * N + d] += (float)(0.1 * rows[row].light * part);
+        }
+        add_noise(p, VIEWS * N, i % 2 ? 0.005 : 0, &seed);
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = VIEWS, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, 48, &doubts));
+        cr_expect_eq(doubts.kind, rows[row].doubt, "row %zu, %zu: kind %d, %g, %g", row, i % 2,
+                     (int)doubts.kind, doubts.first, doubts.second);
+    }
+}
