@@ -300,9 +300,9 @@ void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored,
         doubles[i] = doubles[i] * slope + intercept;
 }
 
-/* Counts the values in [low, high]; 0 where they differ by less than 16. */
-static size_t count_between(const int32_t low, const int32_t high, const void *stored,
-                            enum ts_dtype dtype, size_t n)
+/* Counts the values in [low, high]; 0 where they differ by less than `apart`. */
+static size_t count_between(const int32_t low, const int32_t high, const int32_t apart,
+                            const void *stored, enum ts_dtype dtype, size_t n)
 {
     const uint16_t *words = stored;
     const int32_t sign = dtype == TS_I16 ? 0x8000 : 0;
@@ -314,19 +314,23 @@ static size_t count_between(const int32_t low, const int32_t high, const void *s
         least = in && value < least ? value : least;
         most = in && value > most ? value : most;
     }
-    return most - least >= 16 ? count : 0;
+    return most - least >= apart ? count : 0;
 }
 
-bool ts_dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n)
+bool ts_dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n, double padding_low,
+                         double padding_high)
 {
-    enum { END = 4096, UPPER = 65536 - END, LOWER = 20000 };
+    enum { END = 4096, UPPER = 65536 - END, LOWER = 20000, APART = 16 };
     const size_t many = n / 500 + 1;
     if (dtype == TS_I16)
-        return count_between(INT16_MIN, INT16_MIN + END, stored, dtype, n) >= many &&
-               count_between(INT16_MAX - END, INT16_MAX, stored, dtype, n) >= many;
+        return count_between(INT16_MIN, INT16_MIN + END, APART, stored, dtype, n) >= many &&
+               count_between(INT16_MAX - END, INT16_MAX, APART, stored, dtype, n) >= many;
     if (dtype != TS_U16)
         return false;
-    const size_t top = count_between(UPPER, UINT16_MAX, stored, dtype, n);
-    return top >= many && count_between(0, LOWER, stored, dtype, n) >= many &&
-           count_between(LOWER, UPPER - 1, stored, dtype, n) <= top / 100;
+    const bool padded = padding_high >= UPPER && padding_low < UINT16_MAX;
+    const size_t spread = count_between(UPPER, UINT16_MAX, APART, stored, dtype, n),
+                 single = padded ? 0 : count_between(UPPER, UINT16_MAX - 1, 0, stored, dtype, n),
+                 top = spread > single ? spread : single;
+    return top >= many && count_between(0, LOWER, APART, stored, dtype, n) >= many &&
+           count_between(LOWER, UPPER - 1, APART, stored, dtype, n) <= top / 100;
 }

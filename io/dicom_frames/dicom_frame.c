@@ -479,7 +479,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (!read_cells(job, fd, scratch, cells, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
-    reply->wrapped = job->measured && ts_dicom_is_wrapped(cells, stored, job->n);
+    reply->wrapped = job->measured && ts_dicom_is_wrapped(cells, stored, job->n, job->padding_low,
+                                                          job->padding_high);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     if (job->reversed)

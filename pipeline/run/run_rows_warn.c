@@ -233,6 +233,13 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         "axis that is found, and leaves a small part of itself here",
                         found->slice, first);
         return;
+    case VIEWS_ALTERNATE:
+        site->code = "views-alternate";
+        ts_diag_warning(diag, site,
+                        "the views of %s are far more like those after the next ones than like "
+                        "these: every second view is of another scan, sample or position",
+                        found->slice);
+        break;
     case VIEWS_UNLIKE:
         site->code = "opposites-unlike";
         ts_diag_warning(diag, site,

@@ -723,6 +723,8 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
         return false;
     if (leaps.n > 0) {
         doubt_leaps(rows, comparable, &leaps, view, step, doubts);
+    } else if (ts_view_alternate(rows->p, rows->degrees, rows->n_views, rows->n)) {
+        doubts->kind = VIEWS_ALTERNATE;
     } else if (unlike) {
         doubts->kind = VIEWS_UNLIKE;
     } else if (moved) {

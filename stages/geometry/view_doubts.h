@@ -22,6 +22,7 @@ enum view_doubt {
     VIEWS_LEAP,      /* first: the view from which on, second: how often */
     VIEWS_UNEQUAL,   /* first, second: the least and the largest sum of a row */
     VIEWS_DRIFT,     /* first: detector pixels by which centers of mass leave the wave, at most */
+    VIEWS_ALTERNATE, /* every second view is of another scan */
     VIEWS_UNLIKE,    /* opposite views are no mirror images */
     VIEWS_STRAY      /* first: the first view that strays, second: how many do */
 };

@@ -50,18 +50,52 @@ double ts_view_rows_apart(const double *p, const double *q, int64_t n, bool mirr
     return sum;
 }
 
+/* Sums over the values a, b of two rows. */
+struct sums {
+    double a, b, aa, bb, ab;
+};
+
+static void add(struct sums *sums, double a, double b)
+{
+    sums->a += a;
+    sums->b += b;
+    sums->aa += a * a;
+    sums->bb += b * b;
+    sums->ab += a * b;
+}
+
+/* Returns the square that is left with the best factor and constant. */
+static double left_of(const struct sums *sums, int64_t n)
+{
+    const double count = (double)n, aa = sums->aa - sums->a * sums->a / count,
+                 bb = sums->bb - sums->b * sums->b / count,
+                 ab = sums->ab - sums->a * sums->b / count;
+    return bb > 0 ? fmax(0, aa - ab * ab / bb) : aa;
+}
+
 double ts_view_rows_unlike(const double *p, const double *q, int64_t n, bool mirrored)
 {
-    double of_p = 0, of_q = 0, p_squared = 0, q_squared = 0, product = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const double a = p[i], b = q[mirrored ? n - 1 - i : i];
-        of_p += a;
-        of_q += b;
-        p_squared += a * a;
-        q_squared += b * b;
-        product += a * b;
+    struct sums sums = {0};
+    for (int64_t i = 0; i < n; i++)
+        add(&sums, p[i], q[mirrored ? n - 1 - i : i]);
+    return left_of(&sums, n);
+}
+
+bool ts_view_alternate(const float *p, const double *degrees, int64_t n_views, int64_t n)
+{
+    enum { TIMES = 2 };
+    double next = 0, after = 0;
+    for (int64_t v = 0; v + 2 < n_views; v++) {
+        const float *row = p + v * n;
+        struct sums with_next = {0}, with_after = {0};
+        if ((degrees[v + 2] - degrees[v + 1]) * (degrees[v + 1] - degrees[v]) <= 0)
+            return false;
+        for (int64_t d = 0; d < n; d++) {
+            add(&with_next, (double)row[d], (double)row[n + d]);
+            add(&with_after, (double)row[d], (double)row[2 * n + d]);
+        }
+        next += left_of(&with_next, n);
+        after += left_of(&with_after, n);
     }
-    const double count = (double)n, p_varies = p_squared - of_p * of_p / count,
-                 q_varies = q_squared - of_q * of_q / count, both = product - of_p * of_q / count;
-    return q_varies > 0 ? fmax(0, p_varies - both * both / q_varies) : p_varies;
+    return next > TIMES * after;
 }

@@ -25,5 +25,8 @@ double ts_view_rows_apart(const double *p, const double *q, int64_t n, bool mirr
 /* Returns what is left of that with the factor and the constant for the second row that leave the
  * least: beams that drift, and air that is not 0, make no difference. */
 double ts_view_rows_unlike(const double *p, const double *q, int64_t n, bool mirrored);
+/* Returns whether views p (view, detector) whose angles rise or fall are far more like those after
+ * the next ones than like these, as those of two scans in turn are. */
+bool ts_view_alternate(const float *p, const double *degrees, int64_t n_views, int64_t n);
 
 #endif

@@ -55,6 +55,25 @@ static const struct param flat_field_params[] = {
 
 STAGE_PARAMS_OF(flat_field_params)
 
+/* Frames of another camera or magnification may have as many detector pixels. */
+static void compare_spacing(const struct stage_context *context, const char *name,
+                            const struct ts_axis *frames)
+{
+    static const double same = 0.01;
+    const struct ts_axis *in = &context->in.axes[2];
+    const double stated = ts_axis_spacing(frames), expected = ts_axis_spacing(in);
+    if (!frames->unit || !in->unit || strcmp(frames->unit, in->unit) != 0 ||
+        fabs(stated - expected) <= same * fabs(expected))
+        return;
+    ts_diag_warning(context->diag,
+                    &(struct diag_site){.code = "reference-spacing",
+                                        .span = context->set->span,
+                                        .stage = context->set->owner},
+                    "the detector pixels of `%s` have %.6g %s, and those of the image %.6g: they "
+                    "may be of another detector or magnification",
+                    name, stated, in->unit, expected);
+}
+
 static enum ts_status check_frames(const struct stage_context *context, const char *name,
                                    const struct ts_image *frames)
 {
@@ -71,6 +90,7 @@ static enum ts_status check_frames(const struct stage_context *context, const ch
         return ts_param_error(context->set, name, "reference-detectors", context->diag,
                               "has %lld detector pixels, and the image has %lld",
                               (long long)frames->axes[2].n, (long long)context->in.axes[2].n);
+    compare_spacing(context, name, &frames->axes[2]);
     return TS_OK;
 }
 

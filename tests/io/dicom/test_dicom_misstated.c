@@ -97,6 +97,7 @@ struct ends {
     int is_signed;
     int low[2], high[2]; /* every third pixel, and the others, lie from [0] up to [1] */
     bool warned;
+    uint16_t padding; /* 0: none */
 };
 
 static void set_ends(struct dicom_fixture *f, int z, void *user)
@@ -116,29 +117,35 @@ static void set_ends(struct dicom_fixture *f, int z, void *user)
     ts_fixture_us(f, 0x00280101, 16);
     ts_fixture_us(f, 0x00280102, 15);
     ts_fixture_us(f, 0x00280103, (uint16_t)ends->is_signed);
+    if (ends->padding)
+        ts_fixture_us(f, 0x00280120, ends->padding);
     ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", pixels, sizeof pixels);
 }
 
 Test(dicom_misstated, values_of_the_other_sign_are_warned_of)
 {
-    struct ends rows[] = {{"CT", 0, {-1024, -900}, {0, 2000}, true},
-                          {"CT", 0, {-200, -100}, {0, 3000}, true},
-                          {"PT", 0, {-60, -1}, {0, 9000}, true},
-                          {"PT", 1, {28700, 32767}, {32768, 36000}, true},
-                          {"CT", 1, {31000, 32767}, {32768, 34000}, true},
-                          {"CT", 1, {-1024, -900}, {0, 2000}, false},
-                          {"CT", 0, {63536, 63536}, {0, 2000}, false},  /* padding */
-                          {"CT", 0, {65535, 65535}, {0, 40000}, false}, /* saturated */
-                          {"PT", 0, {0, 30000}, {30000, 65535}, false},
-                          {"CT", 1, {-32768, -32768}, {-1000, 32767}, false},
-                          {"MR", 0, {-4096, -1}, {0, 4094}, true}, /* a phase */
-                          {"MR", 0, {-900, -1}, {0, 1200}, true},  /* of inversion recovery */
-                          {"MR", 0, {-60, -1}, {0, 9000}, true},
-                          {"MR", 0, {65535, 65535}, {0, 900}, false},
-                          {"MR", 0, {0, 4095}, {0, 65535}, false},
-                          {"MR", 0, {0, 90}, {30000, 65535}, false},
-                          {"MR", 1, {-4096, -1}, {0, 4094}, false},
-                          {"MR", 1, {28700, 32767}, {32768, 36000}, false}}; /* a phase */
+    struct ends rows[] = {
+        {"CT", 0, {-1024, -900}, {0, 2000}, true},
+        {"CT", 0, {-200, -100}, {0, 3000}, true},
+        {"PT", 0, {-60, -1}, {0, 9000}, true},
+        {"PT", 1, {28700, 32767}, {32768, 36000}, true},
+        {"CT", 1, {31000, 32767}, {32768, 34000}, true},
+        {"CT", 1, {-1024, -900}, {0, 2000}, false},
+        {"CT", 0, {63536, 63536}, {0, 2000}, true}, /* padding that no element states */
+        {"CT", 0, {63536, 63536}, {0, 2000}, false, 63536},
+        {"CT", 0, {64512, 64512}, {0, 3000}, true},
+        {"MR", 0, {65000, 65000}, {0, 3000}, true},
+        {"CT", 0, {65535, 65535}, {0, 40000}, false}, /* saturated */
+        {"PT", 0, {0, 30000}, {30000, 65535}, false},
+        {"CT", 1, {-32768, -32768}, {-1000, 32767}, false},
+        {"MR", 0, {-4096, -1}, {0, 4094}, true}, /* a phase */
+        {"MR", 0, {-900, -1}, {0, 1200}, true},  /* of inversion recovery */
+        {"MR", 0, {-60, -1}, {0, 9000}, true},
+        {"MR", 0, {65535, 65535}, {0, 900}, false},
+        {"MR", 0, {0, 4095}, {0, 65535}, false},
+        {"MR", 0, {0, 90}, {30000, 65535}, false},
+        {"MR", 1, {-4096, -1}, {0, 4094}, false},
+        {"MR", 1, {28700, 32767}, {32768, 36000}, false}}; /* a phase */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(warns(set_ends, &rows[i], "pixels-wrapped", "Pixel Representation"),
                      rows[i].warned, "row %zu", i);

@@ -286,16 +286,19 @@ Test(view_doubts, sums_that_differ_and_drifts_are_found)
 }
 
 /* Of views that are opposite by their angles, and are not, nothing is left over if they are shifted
- * and scaled; those of a beam that gets darker are mirror images all the same. */
-Test(view_doubts, opposite_views_that_are_unlike_are_found)
+ * and scaled; those of a beam that gets darker are mirror images all the same. Of views of two
+ * scans in turn, the next but one is more alike. */
+Test(view_doubts, views_that_are_unlike_opposite_or_next_ones_are_found)
 {
     static const struct {
         double turned; /* degrees in all; they are taken for 180 */
         double shrunk, light;
         enum view_doubt doubt;
-    } rows[] = {{180, 0, 0, VIEWS_NOT_DOUBTED}, {180, 0, 0.4, VIEWS_NOT_DOUBTED},
-                {108, 0, 0, VIEWS_UNLIKE},      {90, 0, 0, VIEWS_UNLIKE},
-                {150, 0, 0, VIEWS_UNLIKE},      {180, 0.2, 0, VIEWS_UNLIKE}};
+        double moved; /* of every second view, in detector pixels */
+    } rows[] = {{180, 0, 0, VIEWS_NOT_DOUBTED},  {180, 0, 0.4, VIEWS_NOT_DOUBTED},
+                {180, 0, 0, VIEWS_ALTERNATE, 6}, {180, 0, 0.4, VIEWS_ALTERNATE, -3},
+                {108, 0, 0, VIEWS_UNLIKE},       {90, 0, 0, VIEWS_UNLIKE},
+                {150, 0, 0, VIEWS_UNLIKE},       {180, 0.2, 0, VIEWS_UNLIKE}};
     static const struct ellipse object[] = {
         {0, 1, 34, 14, 0.02}, {8, -5, 6, 6, 0.03}, {-12, 6, 4, 7, 0.03}, {20, 2, 3, 3, 0.05}};
     enum { VIEWS = 180 };
@@ -311,7 +314,7 @@ Test(view_doubts, opposite_views_that_are_unlike_are_found)
             for (size_t k = 0; k < sizeof object / sizeof *object; k++) {
                 struct ellipse e = object[k];
                 e.x *= size, e.y *= size, e.a *= size, e.b *= size, e.value /= size * size;
-                draw(&e, rows[row].turned * part, 48, p + v * N);
+                draw(&e, rows[row].turned * part, 48 + v % 2 * rows[row].moved, p + v * N);
             }
             for (int d = 0; d < N; d++)
                 p[v * N + d] += (float)(0.1 * rows[row].light * part);

@@ -473,6 +473,31 @@ Test(flat_field, refuses_frames_of_another_name, .init = ts_scan_file_begin,
                 }
 }
 
+/* Sizes are compared if all are stated in one unit. */
+Test(flat_field, warns_of_frames_of_another_pixel_size, .init = ts_scan_file_begin,
+     .fini = ts_scan_file_end)
+{
+    static const struct {
+        const char *image, *flats, *darks;
+        bool told;
+    } rows[] = {{", pixel_size: 0.001", ", frames: flats, pixel_size: 0.001",
+                 ", frames: darks, pixel_size: 0.001", false},
+                {", pixel_size: 0.001", ", frames: flats, pixel_size: 0.002",
+                 ", frames: darks, pixel_size: 0.001", true},
+                {", pixel_size: 0.001", ", frames: flats, pixel_size: 0.001",
+                 ", frames: darks, pixel_size: 0.0005", true},
+                {", pixel_size: 0.001", ", frames: flats, pixel_size: 0.001004",
+                 ", frames: darks, pixel_size: 0.001", false},
+                {", pixel_size: 0.001", ", frames: flats", ", frames: darks", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        cr_expect_neq(run_frames(rows[i].image, rows[i].flats, rows[i].darks, "", diag),
+                      TS_BAD_CHAIN);
+        cr_expect_eq(ts_test_has_code(diag, "reference-spacing"), rows[i].told, "row %zu", i);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(flat_field, says_which_frames_were_expected, .init = ts_scan_file_begin,
      .fini = ts_scan_file_end)
 {
