@@ -420,9 +420,9 @@ static struct piece *new_piece(struct cuda_session *session, size_t bytes, int k
 
 static void *allocate(struct cuda_session *session, size_t bytes, int kind)
 {
-    static _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
-    if (bytes == 0) /* a plan counts nothing for it */
-        return nothing;
+    static const _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
+    if (bytes == 0) /* a plan counts nothing for it, and nobody writes to it */
+        return (void *)nothing;
     struct piece *piece = new_piece(session, bytes, kind);
     if (!piece)
         return NULL;
