@@ -55,8 +55,8 @@ struct ts_param {
     const char *const *choices; /* of a choice, ending in NULL */
 };
 
-/* What a stage's functions are called with. Images are as a stage has them: slices one after the
- * other, rows without gaps. */
+/* Every function of a stage gets this. The slices of an image follow each other in memory, and its
+ * rows have no gaps. */
 struct ts_call {
     size_t size;
     const void *params; /* the struct of parameters, every field filled and within its range */
@@ -70,10 +70,10 @@ struct ts_call {
     void *scratch;     /* as many bytes as scratch() said, aligned to 64, not cleared */
     void *cuda_stream; /* map_cuda(): the cudaStream_t on which to enqueue */
     bool on_cuda;      /* the stage runs on a CUDA device: scratch and images have its memory */
-    /* Reports an error of shape(), map() or map_cuda(), and returns `status`: TS_BAD_CHAIN if a
-     * parameter does not fit, TS_BAD_INPUT if the values do not, else TS_RUN_FAILED. `code` is a
-     * short name, `hint` says what the user can do (NULL: nothing). For the thread that was
-     * called. */
+    /* shape(), map() and map_cuda() call it to report an error, on the thread that called them. It
+     * returns `status`, which is TS_BAD_CHAIN if a parameter is wrong, TS_BAD_INPUT if the values
+     * are wrong, else TS_RUN_FAILED. `code` is a short name of the error, and `hint` says what the
+     * user can do (NULL: nothing). */
     enum ts_status (*refuse)(const struct ts_call *call, enum ts_status status, const char *code,
                              const char *message, const char *hint);
     void *inside; /* the library's */

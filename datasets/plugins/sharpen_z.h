@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two files of the example plugin share.
+ * The parameters of the example plugin, which its C file and its CUDA file both include.
  */
 #ifndef SHARPEN_Z_H
 #define SHARPEN_Z_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What says of images at one position that they are of several volumes, without saying of each to
- * which it belongs: comments that people or scanners write, such as "T=50%", and times that are the
- * same in all images of a volume.
+ * Some elements show that images at one position are of several volumes, but not which image is of
+ * which volume: comments that people or scanners write, such as "T=50%", and times that are the
+ * same in all images of a volume. The functions here find them.
  */
 #ifndef IO_DICOM_DICOM_TOLD_H
 #define IO_DICOM_DICOM_TOLD_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured
- * ones if the header states any, else multiples of the interval that it states, else the times at
- * which the pixels were made, which a warning says.
+ * This finds the positions of volumes along their axis. Volumes of echoes are at their echo times,
+ * and those of diffusion series at their b-values. Volumes in time are at the times that the header
+ * states. If it states none, they are an interval apart that it states. Without that too they are
+ * at the times at which the pixels were made, and a warning says so.
  */
 #include "io/dicom_series/dicom_volume_axis.h"
 

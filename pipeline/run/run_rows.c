@@ -20,8 +20,8 @@
 #include "stages/geometry/view_beam.h"
 #include "stages/geometry/view_blocks.h"
 #include "stages/geometry/view_doubts.h"
-#include "stages/geometry/view_values.h"
 #include "stages/scan/starved.h"
+#include "stages/scan/view_values.h"
 
 enum { LEAST_VALUES = 64, WHOLE = ROWS_WHOLE };
 
@@ -482,28 +482,26 @@ struct look {
 };
 
 /* Finds a beam that changes. What lasts a few views is no step, and neither of these a drift. */
-static struct rows_found find_change(enum rows_kind kind, const struct look *look,
-                                     const struct view_blocks *light)
+static void find_changes(const struct look *look, struct rows_found found[ROWS_KINDS])
 {
     enum { DEVIATIONS = 4 };
-    struct rows_found found = {0};
+    const struct view_blocks light =
+        ts_view_blocks(look->light, look->views.n, look->n, LEAST_VALUES);
     double share = 1;
-    int64_t view;
-    if (light->n < 4 * light->strip || !have_air(light, DEVIATIONS * noise_of_ends(light)))
-        return found;
-    const int64_t n_dim = ts_view_beam_dim(light, air_most, look->room, look->marked, &share);
-    if (kind == ROWS_DIM)
-        return n_dim > 0 ? note_marked(look->marked, light->n_views, share) : found;
-    view = have_air(light, 0) ? ts_view_beam_step(light, air_most, look->room, look->marked, &share)
-                              : -1;
-    if (kind == ROWS_STEP && view >= 0)
-        return (struct rows_found){llround(fmin(WHOLE, share) * WHOLE), view, view};
-    if (kind == ROWS_STEP || view >= 0)
-        return found;
-    share = ts_view_beam_drift(look->light, light->n_views, light->n);
+    if (light.n < 4 * light.strip || !have_air(&light, DEVIATIONS * noise_of_ends(&light)))
+        return;
+    if (ts_view_beam_dim(&light, air_most, look->room, look->marked, &share) > 0)
+        found[ROWS_DIM] = note_marked(look->marked, light.n_views, share);
+    const int64_t view = have_air(&light, 0)
+                             ? ts_view_beam_step(&light, air_most, look->room, look->marked, &share)
+                             : -1;
+    if (view >= 0) {
+        found[ROWS_STEP] = (struct rows_found){llround(fmin(WHOLE, share) * WHOLE), view, view};
+        return;
+    }
+    share = ts_view_beam_drift(look->light, light.n_views, light.n);
     if (fabs(log(share)) > log(drift_most))
-        found.amount = llround(fmin(WHOLE, share) * WHOLE);
-    return found;
+        found[ROWS_DRIFT].amount = llround(fmin(WHOLE, share) * WHOLE);
 }
 
 /* Returns whether there is only air, and noise. */
@@ -557,10 +555,6 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     case ROWS_AIR:
         found.amount = llround(fmin(WHOLE, light_of_air(&light)) * WHOLE);
         return found;
-    case ROWS_STEP:
-    case ROWS_DIM:
-    case ROWS_DRIFT:
-        return find_change(kind, look, &light);
     case ROWS_STARVED:
         found.amount =
             ts_starved_pixels(look->values, n_views, n, *limit_of(&look->node->set, "lowest"),
@@ -661,13 +655,17 @@ static enum ts_status look_for(struct run *run, struct rows_found rows[ROWS_KIND
     const struct rows_found dark = kinds & (OF_LIGHT | 1U << ROWS_DARK | 1U << ROWS_DOUBTED)
                                        ? leave_out_dark(look)
                                        : (struct rows_found){0};
+    struct rows_found changes[ROWS_KINDS] = {{0}};
     enum ts_status status = TS_OK;
+    changes[ROWS_DARK] = dark;
+    if (kinds & 1U << ROWS_DIM)
+        find_changes(look, changes);
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = {0};
         if (!(kinds >> kind & 1) || kind == ROWS_CENTER)
             continue;
-        if (kind == ROWS_DARK)
-            found = dark;
+        if (kind == ROWS_DARK || kind == ROWS_DIM || kind == ROWS_STEP || kind == ROWS_DRIFT)
+            found = changes[kind];
         else if (kind == ROWS_DOUBTED)
             status = find_doubts(look, &found, &rows[ROWS_CENTER], run->diag);
         else if (kind == ROWS_ZINGERS)

@@ -199,6 +199,7 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
 {
     const double first = (double)found->first / ROWS_WHOLE,
                  second = (double)found->last / ROWS_WHOLE;
+    site->code = "angles-contradicted"; /* unless another one is named */
     switch ((enum view_doubt)found->amount) {
     case VIEWS_OFF_AXIS:
         site->code = "center-off";
@@ -250,21 +251,18 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         found->slice);
         break;
     case VIEWS_OTHER_ARC:
-        site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
                         "the views of %s contradict their angles, which cover %.4g degrees: "
                         "centers of mass and opposite views fit better if they cover %.4g",
                         found->slice, first, second);
         break;
     case VIEWS_MILLIRADIANS:
-        site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
                         "the views of %s contradict their angles, which cover %.5g degrees: they "
                         "fit better as milliradians, which are %.4g degrees",
                         found->slice, first, second);
         break;
     case VIEWS_IN_PASSES:
-        site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
                         "the views of %s contradict their angles: they fit better if %.0f passes "
                         "were made over the angles, each over every one in %.0f",
@@ -275,7 +273,6 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
         warn_of_leaps(diag, site, found);
         break;
     default:
-        site->code = "angles-contradicted";
         ts_diag_warning(diag, site,
                         "the views of %s contradict their angles: they fit better if the frames "
                         "are in the order of their numbers as texts, such as 1, 10, 100, 2",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/search.h"
+#include "stages/geometry/view_angles.h"
 
 /* Neighboring views of a whole turn may be this many times further apart than the average. */
 static const double widest_gap = 4;
@@ -18,7 +19,7 @@ static const double same_angle = 1e-6;
 
 static double on_circle(double degree)
 {
-    const double turned = fmod(degree, 360), positive = turned < 0 ? turned + 360 : turned;
+    const double positive = ts_view_circular(degree);
     return positive < 360 - same_angle / 2 ? positive : 0;
 }
 

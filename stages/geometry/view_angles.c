@@ -65,13 +65,18 @@ int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double 
     return low;
 }
 
+double ts_view_circular(double degrees)
+{
+    const double turned = fmod(degrees, 360);
+    return turned < 0 ? turned + 360 : turned;
+}
+
 /* Returns the arc of the views if they are counted from `cut` degrees on, modulo 360. */
 static struct view_arc arc_from(const struct ts_axis *axis, double cut)
 {
     double low = INFINITY, high = -INFINITY;
     for (int64_t v = 0; v < axis->n; v++) {
-        const double turned = fmod(ts_view_degree(axis, v) - cut, 360),
-                     past = turned < 0 ? turned + 360 : turned;
+        const double past = ts_view_circular(ts_view_degree(axis, v) - cut);
         low = fmin(low, past);
         high = fmax(high, past);
     }

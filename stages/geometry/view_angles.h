@@ -25,6 +25,8 @@ struct view_place {
     int64_t view;
 };
 
+/* Returns the place of an angle, from 0 to 360 degrees. */
+double ts_view_circular(double degrees);
 /* Sorts by rising place, and views at the same place by rising index. */
 void ts_view_places_sort(struct view_place *places, int64_t n);
 /* Returns how many of n sorted places are at most `degrees`. */

@@ -52,8 +52,8 @@ static void sort_views(struct state *state, const struct ts_axis *views)
 {
     bool rises = true, falls = true;
     for (int64_t v = 0; v < state->n; v++) {
-        const double degrees = ts_view_degree(views, v), turned = fmod(degrees, 360);
-        state->order[v] = (struct view_place){turned < 0 ? turned + 360 : turned, v};
+        const double degrees = ts_view_degree(views, v);
+        state->order[v] = (struct view_place){ts_view_circular(degrees), v};
         rises &= v == 0 || degrees > ts_view_degree(views, v - 1);
         falls &= v == 0 || degrees < ts_view_degree(views, v - 1);
     }

@@ -3,12 +3,6 @@
 
 #include <math.h>
 
-double ts_view_circular(double degrees)
-{
-    const double turned = fmod(degrees, 360);
-    return turned < 0 ? turned + 360 : turned;
-}
-
 /* Returns how far the nearest view is from the opposite of places[i], and sets which it is. */
 static double find_opposite(const struct view_place *places, int64_t n, int64_t i,
                             int64_t *opposite)

@@ -13,8 +13,6 @@ struct view_pair {
     int64_t view, opposite;
 };
 
-/* Returns the angle from 0 to 360. */
-double ts_view_circular(double degrees);
 /* Finds pairs of sorted views that are opposite within half a step or, if there are none, those
  * that lack the least, a step at most. Returns how many. */
 int ts_view_pairs(const struct view_place *places, int64_t n, double step,

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stages/geometry/view_values.h"
+#include "stages/scan/view_values.h"
 #include "tests/support/support.h"
 
 enum { N = 96, VIEWS = 120, COUNT = N * VIEWS };

@@ -4,17 +4,18 @@
  * is -2/3), and those of objects, which are smooth, in fewer. Noise of light is the median
  * difference to the neighbors; a zinger exceeds it many times.
  */
-#include "stages/geometry/view_values.h"
+#include "stages/scan/view_values.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/search.h"
+#include "stages/scan/flat_checks.h"
 
 /* Fewer values at the level are chance; so are fewer than a share of all values. A distribution has
    about as many at the level as just below it. */
-enum { LEAST_CLIPPED = 16, ALL_OF_CLIPPED = 200, STEEPER = 4, LEAST_FULL_SCALE = 255 };
+enum { LEAST_CLIPPED = 16, ALL_OF_CLIPPED = 200, STEEPER = 4 };
 /* Second differences of smooth integers change their sign by rounding, up to this. */
 enum { LEAST_PAIRS = 256, ROUNDED = 4 };
 static const double alternating = 0.55;
@@ -24,15 +25,6 @@ static const double alternating = 0.55;
 enum { DEVIATIONS = 12, MOST_SAMPLES = 8192, PERCENT = 99 };
 static const float excess_share = 0.2F, beyond = 1.1F;
 static const double median_of_normal = 0.6745;
-
-/* Returns true if a detector of fewer bits than its integers ends there. */
-static bool is_full_scale(float level)
-{
-    uint64_t bits = level >= 1 && level < 0x1p53F ? (uint64_t)level : 1;
-    while (bits % 2 == 0)
-        bits /= 2;
-    return bits >= LEAST_FULL_SCALE && (bits & (bits + 1)) == 0;
-}
 
 /* Returns true if values below the level alternate from view to view as noise does. */
 static bool alternates(const float *p, int64_t n_views, int64_t n, float level)
@@ -61,7 +53,7 @@ int64_t ts_view_values_clipped(const float *p, int64_t n_views, int64_t n, float
         below += p[i] < *level && p[i] >= *level - 1;
     }
     if (at < LEAST_CLIPPED || at * ALL_OF_CLIPPED < n_views * n || at <= STEEPER * below ||
-        is_full_scale(*level))
+        ts_flat_full_scale_step(*level) > 0)
         return 0;
     return alternates(p, n_views, n, *level) ? at : 0;
 }

@@ -3,8 +3,8 @@
  * Single values of a sinogram that are no measurements: those that a detector or a program cut off
  * at a level, and zingers, which light one detector pixel in one view.
  */
-#ifndef STAGES_GEOMETRY_VIEW_VALUES_H
-#define STAGES_GEOMETRY_VIEW_VALUES_H
+#ifndef STAGES_SCAN_VIEW_VALUES_H
+#define STAGES_SCAN_VIEW_VALUES_H
 
 #include <stdint.h>
 
