@@ -22,20 +22,6 @@ enum { THREADS = 256, EACH = 16, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024 }
 
 /* ---- A and A' -------------------------------------------------------------------------------- */
 
-static int32_t radon_method(int32_t back_method)
-{
-    switch (back_method) {
-    case BACK_METHOD_STACK:
-        return RADON_STACK;
-    case BACK_METHOD_TENSOR:
-        return RADON_TENSOR;
-    case BACK_METHOD_TENSOR_SPLIT:
-        return RADON_TENSOR_SPLIT;
-    default:
-        return RADON_RAY;
-    }
-}
-
 /* Describes the pair of stages: the volume is the stage's output, and the sinogram is its input as
  * floats, with the rotation axis from the parameters. */
 static void init_pair(struct cuda_iterate *job, const struct stage_context *context)
@@ -55,7 +41,9 @@ static void init_pair(struct cuda_iterate *job, const struct stage_context *cont
     job->radon.source_axis = scan.beam.source_axis_mm;
     job->radon.source_detector = scan.beam.source_detector_mm;
     job->radon.detector_spacing = scan.grid.detector_spacing;
-    job->radon.method = radon_method(params->volume.method);
+    job->radon.method = ts_reconstruction_forth(params->volume.method);
+    if (job->radon.method == RADON_AUTO) /* as other methods go along rays */
+        job->radon.method = RADON_RAY;
     job->forth.params = &job->radon;
     job->rays = scan.n_views * scan.grid.n_detectors;
     job->pixels = scan.grid.n_rows * scan.grid.n_columns;

@@ -50,22 +50,6 @@ static enum ts_status backproject_shape(const struct stage_context *context, str
 
 /* ---- transpose ------------------------------------------------------------------------------- */
 
-static int32_t forth_method(int32_t method)
-{
-    switch (method) {
-    case BACK_METHOD_PIXEL:
-        return RADON_RAY;
-    case BACK_METHOD_STACK:
-        return RADON_STACK;
-    case BACK_METHOD_TENSOR:
-        return RADON_TENSOR;
-    case BACK_METHOD_TENSOR_SPLIT:
-        return RADON_TENSOR_SPLIT;
-    default:
-        return RADON_AUTO;
-    }
-}
-
 /* Lists the angles one by one. */
 static enum ts_status give_angles(const struct stage_context *context, struct param_set *set,
                                   struct arena *arena)
@@ -95,7 +79,7 @@ static void give_detector(const struct stage_context *context, struct param_set 
     params->detectors = in->axes[2].n;
     params->detector_spacing = ts_axis_spacing(&in->axes[2]);
     params->center = from->center;
-    params->method = forth_method(from->method);
+    params->method = ts_reconstruction_forth(from->method);
     for (size_t i = 0; i < (in->beam.kind == TS_BEAM_PARALLEL ? 3 : 5); i++)
         ts_param_give(set, names[i]);
 }

@@ -15,6 +15,7 @@
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/backprojection.h"
 #include "stages/projection/joseph.h"
+#include "stages/projection/radon.h"
 #include "stages/projection/tensor_method.h"
 
 /* The smallest numbers of slices for which method `stack` is faster on an H200 than `pixel`, for a
@@ -310,6 +311,22 @@ int ts_reconstruction_transforms(const struct stage_context *context,
         return 0;
     shapes[0] = ts_row_filter_shape(&filter);
     return 1;
+}
+
+int32_t ts_reconstruction_forth(int32_t method)
+{
+    switch (method) {
+    case BACK_METHOD_PIXEL:
+        return RADON_RAY;
+    case BACK_METHOD_STACK:
+        return RADON_STACK;
+    case BACK_METHOD_TENSOR:
+        return RADON_TENSOR;
+    case BACK_METHOD_TENSOR_SPLIT:
+        return RADON_TENSOR_SPLIT;
+    default:
+        return RADON_AUTO;
+    }
 }
 
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context)

@@ -75,6 +75,9 @@ void ts_reconstruction_shape(const struct stage_context *context, struct ts_imag
 /* Returns true for exact adjoints that follow the rays of stages/projection/joseph.h instead of
  * pixels: that of a fan, and, with method stack, that of rays closer than pixels. */
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
+/* Returns the method of radon that divides the work as this method of backproject does, or
+ * RADON_AUTO if there is none. */
+int32_t ts_reconstruction_forth(int32_t method);
 /* Returns the scan over the volume's pixels, with the center from the parameters. */
 struct beam_scan ts_reconstruction_scan(const struct stage_context *context);
 /* Returns the filter of the resolved parameters for the rows of the input. */
