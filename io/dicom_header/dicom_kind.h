@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Image Type, the Frame Type of a frame and elements of vendors name what an image shows. This reads
- * it from them.
+ * Image Type, the Frame Type of a frame and elements of vendors name what an image shows. This
+ * reads it from them.
  */
 #ifndef IO_DICOM_DICOM_KIND_H
 #define IO_DICOM_DICOM_KIND_H
