@@ -34,7 +34,7 @@ struct ts_operator;
  * quantity, angles and beam count as in a chain. Of the options `device` and `threads` are used:
  * "cuda" or "cuda:N" computes on that device, everything else, NULL and "auto" included, on the
  * CPU. TS_BAD_CHAIN: the stage is not linear or its adjoint is not known (operator-stage,
- * transpose-constant, transpose-magnitude, transpose-unknown), or a chain would refuse it.
+ * transpose-constant, transpose-magnitude), or a chain would refuse it.
  * TS_BAD_INPUT: `in` describes no such images (operator-input, memory-about). TS_RUN_FAILED: memory
  * or the device is missing. */
 TS_PUBLIC enum ts_status ts_operator_create(const char *stage, const struct ts_image *in,

@@ -36,6 +36,12 @@ static size_t response_bytes(const struct stage_context *context)
     return ts_cuda_stride(ts_cuda_row_filter_constants_bytes(context, &filter));
 }
 
+const void *ts_cuda_reconstruction_tables(const struct stage_context *context,
+                                          const void *constants)
+{
+    return (const char *)constants + response_bytes(context);
+}
+
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context)
 {
     const size_t n = (size_t)context->in.axes[1].n;
@@ -208,7 +214,7 @@ static enum ts_status fan(const struct stage_context *context, const struct ts_i
                           struct ts_image *out, const struct row_filter *filter,
                           const struct cuda_call *call)
 {
-    const char *tables = (const char *)call->constants + response_bytes(context);
+    const void *tables = ts_cuda_reconstruction_tables(context, call->constants);
     char *step = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
     sinogram.data = call->scratch;
@@ -230,7 +236,7 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context,
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
     const struct cuda_back_views *table =
-        (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
+        (const struct cuda_back_views *)ts_cuda_reconstruction_tables(context, call->constants);
     char *step = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
     if (ts_reconstruction_goes_by_rays(context))

@@ -15,6 +15,10 @@ extern "C" {
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context);
 void ts_cuda_reconstruction_constants(const struct stage_context *context, void *host);
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n);
+/* Returns the views, which are behind the filter's response: struct cuda_back_views, or what
+ * ts_cuda_fan_constants() writes. */
+const void *ts_cuda_reconstruction_tables(const struct stage_context *context,
+                                          const void *constants);
 enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context,
                                           const struct ts_image *in, struct ts_image *out,
                                           const struct cuda_call *call);

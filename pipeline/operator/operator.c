@@ -130,8 +130,8 @@ static enum ts_status read_stage(struct ts_operator *op, const char *stage, stru
     ts_diag_error(diag, TS_BAD_CHAIN,
                   &(struct diag_site){.code = "operator-stage", .stage = named->name},
                   "is no linear map of an image, or its adjoint is not known");
-    return ts_diag_hint(diag, "operators are made of radon, backproject, filter, box, gaussian, "
-                              "convolve and resample");
+    return ts_diag_hint(diag, "operators are made of radon, backproject, fbp, filter, box, "
+                              "gaussian, convolve and resample");
 }
 
 /* Copies the description of the input and checks it. */
@@ -230,8 +230,10 @@ static enum ts_status prepare_back(struct ts_operator *op, struct ts_diag *diag)
 {
     const struct stage *named = op->chain->stages[0].stage;
     const struct stage_transpose *transpose = named->transpose;
-    const struct stage *by = transpose->by ? ts_stage_find(transpose->by) : named;
+    const struct stage *by = transpose->table ? transpose->table(&op->forth.context) : NULL;
     struct operator_side *back = &op->back;
+    if (!by)
+        by = transpose->by ? ts_stage_find(transpose->by) : named;
     void *values = ts_arena_alloc(op->arena, by->params_bytes);
     if (!values)
         return ts_diag_no_memory(diag, by->params_bytes);

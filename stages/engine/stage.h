@@ -395,6 +395,9 @@ struct stage_gather {
 struct stage_transpose {
     const char *by;    /* the name of the stage; NULL: the same */
     bool only_gathers; /* true if no map() is needed */
+    /* Returns a table that no chain names and that takes the place of the stage `by`, or NULL: with
+     * these parameters none does. NULL: never. */
+    const struct stage *(*table)(const struct stage_context *);
     /* Describes the transpose of the map with these resolved parameters: fills the parameters of
      * the stage in `set`, which has its defaults, and the bits `given`; and *gather if one is
      * needed, with memory of the arena. Reports why if the map is not linear, or if its transpose

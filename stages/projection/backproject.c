@@ -11,6 +11,7 @@
 
 #include "core/arena.h"
 #include "stages/geometry/view_angles.h"
+#include "stages/projection/back_transpose.h"
 #include "stages/projection/radon.h"
 #include "stages/values/finite_values.h"
 
@@ -84,23 +85,28 @@ static void give_detector(const struct stage_context *context, struct param_set 
         ts_param_give(set, names[i]);
 }
 
-/* `linear` and the weights of angles have a transpose, which is no radon. */
+/* The transpose of `linear`, and with the weights of angles, is no radon. */
+static bool back_is_radon(const struct stage_context *context)
+{
+    const struct reconstruction_params *params = context->params;
+    return params->model == BACK_JOSEPH && params->weights == VIEW_WEIGHTS_NONE;
+}
+
+static const struct stage *backproject_table(const struct stage_context *context)
+{
+    return back_is_radon(context) ? NULL : ts_back_transpose_table(context);
+}
+
 static enum ts_status backproject_transpose(const struct stage_context *context,
                                             struct param_set *set, struct stage_gather *gather,
                                             struct arena *arena)
 {
     static const char *const even[] = {"views", "start", "arc"};
-    const struct reconstruction_params *from = context->params;
     const struct ts_axis *views = &context->in.axes[1];
     const double arc = views->spacing * (double)views->n;
     struct radon_params *params = set->values;
-    (void)gather;
-    if (from->model != BACK_JOSEPH || from->weights != VIEW_WEIGHTS_NONE) {
-        const char *name = from->model != BACK_JOSEPH ? "model" : "weights";
-        return ts_param_error(context->set, name, "transpose-unknown", context->diag,
-                              "an operator needs the transpose, which is known of joseph without "
-                              "weights only");
-    }
+    if (!back_is_radon(context))
+        return ts_back_transpose_describe(context, set, gather, arena);
     give_detector(context, set);
     if (views->positions || fabs(views->first) > 360 || fabs(arc) > 3600)
         return give_angles(context, set, arena);
@@ -112,8 +118,8 @@ static enum ts_status backproject_transpose(const struct stage_context *context,
     return TS_OK;
 }
 
-static const struct stage_transpose backproject_linear = {.by = "radon",
-                                                          .describe = backproject_transpose};
+static const struct stage_transpose backproject_linear = {
+    .by = "radon", .table = backproject_table, .describe = backproject_transpose};
 
 /* ---- table ----------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "stages/geometry/line_integrals.h"
+#include "stages/projection/back_transpose.h"
 #include "stages/values/finite_values.h"
 
 /* There is no warning if the shorter side of the detector (from the axis) is at least this fraction
@@ -72,6 +73,9 @@ static const struct param fbp_params[] = {
     FBP_PARAMS,
     RECONSTRUCTION_PARAMS,
 };
+
+static const struct stage_transpose fbp_linear = {.table = ts_back_transpose_table,
+                                                  .describe = ts_back_transpose_describe};
 
 const struct stage fbp_stage = {
     .name = "fbp",
@@ -143,6 +147,7 @@ const struct stage fbp_stage = {
     .transforms = ts_reconstruction_transforms,
     .scratch_bytes = ts_reconstruction_scratch,
     .map = ts_reconstruction_map,
+    .transpose = &fbp_linear,
     .cuda = STAGE_CUDA(fbp_cuda),
     .bench = "filter=ramp|filter=ramp scan=fan-flat pixel_size=0.66|filter=ramp scan=fan-arc "
              "pixel_size=0.66",
