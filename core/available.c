@@ -104,7 +104,8 @@ static void find_group(const char *root, const char *controller, char group[PATH
         fclose(file);
 }
 
-/* Returns the smallest amount that the group or a group above it leaves. */
+/* Returns what the process may still take, in bytes or in processors: the least that its group
+ * or a group above it leaves. */
 static int64_t left_of(const char *root, const struct group_files *files)
 {
     char group[PATH_MAX], folder[2 * PATH_MAX];

@@ -138,8 +138,9 @@ static __device__ void write_table(const uint32_t *counts, int n, double scale, 
     }
 }
 
-/* The grid counts tiles and slices. open_counts has tiles.values counts for each block, if shared
- * memory does not hold them. */
+/* Makes the table of one tile in each block: blockIdx.x is the tile, blockIdx.y the slice. If
+ * shared memory does not hold the tiles.values counts of a block, they are in open_counts, which
+ * has room for those of every block. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     make_tables(struct clahe_tiles tiles, double table_scale, const T *in, enum ts_dtype dtype,

@@ -78,8 +78,8 @@ struct tv_gradient {
     float x, y, z, point, norm;
 };
 
-/* Returns the gradient of m at a pixel, from m there and at the next pixels, and returns m itself;
- * *image is as above. */
+/* Returns m at a pixel (`point`), and its gradient by the differences to the next pixel along
+ * each axis. Writes the new x to *image unless that is NULL. */
 static __device__ __forceinline__ struct tv_gradient
 ts_cuda_tv_gradient(const struct tv_planes &planes, const struct tv_fields &q,
                     const struct tv_step &step, const struct tv_at &at, float *image)

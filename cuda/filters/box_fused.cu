@@ -33,7 +33,8 @@ static struct box_divisor divisor_of(const struct box_launch *launch)
     return divisor;
 }
 
-/* Returns a plan with the image filled in and all else zero. */
+/* Returns a plan with what all kernels need: the sizes, the border, and the scale and divisor of
+ * the mean. All else is zero. */
 template <typename plan_type> static plan_type plan_of(const struct box_launch *launch)
 {
     const struct box_sizes sizes = launch->sizes;

@@ -217,9 +217,10 @@ static bool by_common_kernels(const struct stage_context *context, int input)
             ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 1);
 }
 
-/* Returns log2 of the values that are counted together: bins over the whole type that each hold a
- * power of two of values are counted directly, not value by value. There are at least 256 counts,
- * because fewer are not faster. */
+/* Returns log2 of how many neighboring values share one counter. It is 0 unless 16-bit values
+ * are counted over their whole type in a power of two of bins: then a bin holds whole groups of
+ * values. A group has at most 256 values, so there are at least 256 counters, because fewer are
+ * not faster. */
 static uint32_t log2_group(const struct stage_context *context, int input)
 {
     const struct histogram_params *params = params_of(context);

@@ -100,7 +100,9 @@ struct pixels_size {
     int64_t n_slices, n_rows, n_columns, n_views, n_detectors;
 };
 
-/* The grid counts parts of a row, and rows of all groups of slices (any number). */
+/* Backprojects one pixel of PIXEL_SLICES slices in each thread. Blocks are numbered in x by
+ * parts of a row, and in y by rows of all groups of slices. The grid may have fewer blocks in y
+ * than there are rows: each thread then goes on with later rows. */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     fan_pixels(const float *sinogram, float *out, const struct fan_view *views,
                struct fan_grid grid, struct pixels_size size)

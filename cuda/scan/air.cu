@@ -31,6 +31,8 @@ template <typename T> static __device__ double sum_of(const T *row, int64_t n, i
     return sum;
 }
 
+/* Writes the transmission of a row's n values, with FLIGHT loads at a time. Writes NaN
+ * (0x7FC00000) if the line through the air is not positive (`blocked`). */
 template <typename T>
 static __device__ void divide_row(const T *in, float *out, int n, struct air_line line, float dark,
                                   int lane)

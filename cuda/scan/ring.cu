@@ -185,8 +185,8 @@ static __device__ void sort_words(uint64_t *words, int n)
     sort_runs(words, n);
     for (int length = 2 * WORDS; length <= n; length *= 2)
         for (int top = length; top > 1;) {
-            /* The last steps of a merge take 16 words each; the first one takes what is left
-             * over. */
+            /* Each pass does up to four steps of the network, on 2^steps words. The first pass
+             * does the remainder by four, so that all later ones do four steps on 16 words. */
             int steps = 31 - __clz(top);
             steps = steps % 4 ? steps % 4 : 4;
             const int distance = top >> steps;

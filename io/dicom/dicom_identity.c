@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The key's file must be the user's alone, because whoever has the key can try all UIDs of an
- * archive and all numbers of its patients. Its bytes are the key as they are.
+ * Reads the key by which UIDs are replaced and dates are moved. Only the user may be able to
+ * read its file, because whoever has the key can try all UIDs of an archive and all numbers of
+ * its patients. All bytes of the file are the key.
  */
 #include "io/dicom/dicom_identity.h"
 

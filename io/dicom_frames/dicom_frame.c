@@ -449,9 +449,9 @@ static void count_rounding(const struct dicom_job *job, const void *stored, enum
     }
 }
 
-/* Rounds n doubles in place to floats, and counts those that change. Values whose bit in `valid`,
-   which may be NULL, is not set are not counted. Returns false if a finite one of the others
-   becomes infinite. */
+/* Rounds n doubles in place to floats, and counts in *rounding the valid ones that change. A
+ * value is valid if its bit in `valid` is set, or if `valid` is NULL. Returns false if a valid
+ * finite value becomes infinite. */
 static bool dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
                                 struct ts_rounding *rounding)
 {

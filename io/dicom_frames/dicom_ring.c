@@ -73,8 +73,8 @@ static size_t worker_bytes(const struct dicom_source *source)
         largest = bytes > largest ? bytes : largest;
         decoder = own > decoder ? own : decoder;
     }
-    /* This counts the cells twice, the compressed bytes twice, and the heap and touched pages of a
-     * process. */
+    /* The cells count twice, and so do the compressed bytes. 8 MiB are the heap and touched
+     * pages of a process. */
     return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * largest + decoder;
 }
 

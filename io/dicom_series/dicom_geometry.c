@@ -96,7 +96,9 @@ static void step_behind(const struct dicom_series *series, size_t i, double step
         step[k] = series->images[i + 1]->position_mm[k] - series->images[i]->position_mm[k];
 }
 
-/* Returns the end of the stack that begins at slice `first`. */
+/* Returns the index after the last slice of the stack that begins at slice `first`. A slice
+ * belongs to it if the step to it differs from the stack's first step by at most four
+ * tolerances. */
 static size_t end_of_stack(const struct dicom_series *series, const struct dicom_rules *rules,
                            size_t first)
 {

@@ -32,7 +32,8 @@ static bool same_number(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Returns true for a small number, as Stack ID is: a longer text may lead to a person. */
+/* Returns true if the text is a number of at most 4 digits, as a Stack ID is. A longer text
+ * could identify a person. */
 static bool is_count(const char *text)
 {
     enum { MOST_DIGITS = 4 };

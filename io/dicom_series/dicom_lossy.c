@@ -21,16 +21,17 @@ const char *ts_dicom_lossy_method(const char *text)
 
 const char *ts_dicom_lossy_ratio(const char *text)
 {
-    for (const char *c = text; *text; c++) {
+    if (!*text)
+        return text;
+    for (const char *c = text;; c++) {
         const size_t length = strcspn(c, "\\");
         const double ratio = ts_dicom_parse_number(c, length, "DS", false, false);
         if (!(ratio >= LEAST_RATIO && ratio <= LARGEST_RATIO))
             return "unrecognized";
         c += length;
         if (!*c)
-            break;
+            return text;
     }
-    return text;
 }
 
 static const char *method_of(const struct dicom_file *file)

@@ -221,8 +221,8 @@ static void warn_of_scales(struct dicom_series *series)
                              "with each other, those of mr_scale: precise do");
 }
 
-/* Warns of Pixel Padding Value if no pixel can have it, because it is negative or has more bits
- * than they: whatever was meant by it counts as measured. */
+/* Warns of a Pixel Padding Value that no pixel can have, because it is negative or has more bits
+ * than the pixels. Pixels that the writer meant as padding then count as measured. */
 static void warn_of_padding(struct dicom_series *series)
 {
     const struct dicom_image *odd = NULL;

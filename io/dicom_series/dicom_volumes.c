@@ -453,8 +453,9 @@ static bool is_in_order(const struct volume_criterion *criterion, struct dicom_s
            is_in_blocks(series, complete, items->positions, criterion->place);
 }
 
-/* Returns true if a volume mixes what tells of volumes. A Temporal Position or its offset says more
- * than a comment. */
+/* Returns true if images of one volume differ in a setting that should tell volumes apart
+ * (items->told). Comments are left out if the criterion is Temporal Position or its offset,
+ * because these are more reliable. */
 static bool mixes(const struct volume_criterion *criterion, const struct dicom_series *series,
                   const struct volume_items *items, size_t complete)
 {

@@ -427,10 +427,10 @@ void ts_file_clear(struct file_commit *file)
 
 /* ---- staged ---------------------------------------------------------------------------------- */
 
-/* A file is committed as io/file/file_commit.h does it. One that it replaces gets a second name
- * before, by a hard link, from which it can be brought back. A folder is renamed, and changes
- * places with one that it replaces. Where a file system can do neither, what was replaced cannot be
- * brought back; the new output is whole all the same. */
+/* A file is committed as io/file/file_commit.h says. If it replaces a file, that one first gets
+ * a second name by a hard link, from which it can be restored. A folder is renamed; if it
+ * replaces a folder, the two exchange names. If a file system can do neither, what was replaced
+ * cannot be restored, but the new output is whole. */
 
 static enum ts_status staged_fail(struct ts_diag *diag, const char *code, const char *what,
                                   const char *path, int error)

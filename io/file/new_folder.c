@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Claims a folder. mkdir tells a new folder from an existing one, every entry of which is then
- * looked at.
+ * Makes a folder, or takes an existing one if it is empty. mkdir tells which it is; an existing
+ * folder is listed to see whether it is empty. Also makes and removes temporary folders.
  */
 #include "io/file/new_folder.h"
 

@@ -233,7 +233,8 @@ static bool undo_block(const struct step *step, struct bit_blocks *blocks, size_
     return true;
 }
 
-/* The last block is shorter and has a multiple of 8 elements; the rest follows unchanged. */
+/* Undoes all blocks. The last block may be shorter, with a multiple of 8 elements. The remaining
+ * elements, fewer than 8, are stored unchanged. */
 static bool undo_blocks(const struct step *step, struct bit_blocks *blocks)
 {
     const size_t rest = blocks->n % BLOCK_UNIT, whole = blocks->n - rest;

@@ -186,7 +186,8 @@ static const unsigned char *voxel_at(const struct label_volume *volume, const do
     return volume->slices + (size_t)((z * ny + at[Y]) * nx + at[X]) * ts_dtype_bytes(image->dtype);
 }
 
-/* Labels row y of slice z if it is a whole row of the file. */
+/* Turns a whole row of the file, whose values begin at `from`, into labels. Returns false if a
+ * value is no label. */
 static bool read_whole_row(const struct label_volume *volume, const unsigned char *from,
                            int32_t *labels)
 {

@@ -291,7 +291,8 @@ static bool compare_contours(struct filled_contour *contours, size_t n, double n
     return true;
 }
 
-/* Returns the index behind the contours of the label of contour i. */
+/* Returns the index after the last contour that has the label of contour i; contours are sorted
+ * by label. */
 static size_t end_of_label(const struct rtstruct_file *set, size_t i)
 {
     size_t end = i + 1;

@@ -22,7 +22,8 @@ enum { MAX_ANGLES_BYTES = 1 << 22 };
 
 static const double pi = 3.14159265358979323846;
 
-/* A fault in the file of angles is one of the input, not of the chain. */
+/* Reports a fault of the file of angles at the parameter angles_file. Returns TS_BAD_INPUT,
+ * because the fault is in an input and not in the chain. */
 __attribute__((format(printf, 4, 5))) static enum ts_status refuse_file(const struct param_set *set,
                                                                         struct ts_diag *diag,
                                                                         const char *code,

@@ -65,7 +65,7 @@ struct sink_format {
     const char *part;  /* suffix of the files in a folder; NULL: the format writes only files */
     size_t sink_bytes; /* size of its struct, which begins with struct sink */
     /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume";
-       NULL if it can. The pointer is NULL if it always can. */
+       NULL if it can. Every format has this function. */
     const char *(*refusal)(const struct sink_request *request);
     /* Returns how readers will misunderstand such an image, as a phrase; NULL if they will not. The
        pointer is NULL if they never do. */

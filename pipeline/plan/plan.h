@@ -229,7 +229,7 @@ void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag);
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
 
 /* Returns true if the run must search for parameters of this stage. */
-bool ts_plan_is_searched(const struct plan_node *node);
+bool ts_plan_needs_search(const struct plan_node *node);
 /* Refuses the search of a node if its image or its mask has several volumes (volumes-axes): each
    volume would have a box of its own, but one file has one set of axes. */
 enum ts_status ts_plan_refuse_volumes(const struct ts_plan *plan, int32_t index,

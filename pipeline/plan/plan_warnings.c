@@ -34,8 +34,9 @@ static void warn_of_padding(const struct ts_plan *plan, struct ts_diag *diag)
     }
 }
 
-/* Warns (code mask-mixed) of each stage that mixes the 0 and 1 of a mask. Labels of more regions
- * were refused when the stage was prepared. */
+/* Warns (code mask-mixed) of each stage that mixes the 0 and 1 of a mask into values between
+ * them. A mask with several labels does not come this far: the stage refused it when it was
+ * prepared. */
 static void warn_of_mixed_masks(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
@@ -178,7 +179,7 @@ static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        if (ts_plan_is_searched(node))
+        if (ts_plan_needs_search(node))
             ts_diag_note(diag,
                          &(struct diag_site){.code = "found-in-pixels",
                                              .span = node->set.span,

@@ -117,7 +117,7 @@ static enum ts_status check_frames(const struct ts_plan *plan, int32_t stage, st
 
 /* ---- searches -------------------------------------------------------------------------------- */
 
-bool ts_plan_is_searched(const struct plan_node *node)
+bool ts_plan_needs_search(const struct plan_node *node)
 {
     const struct stage_search *search = node->chain_stage->stage->search;
     return search && search->needed(&node->chain_stage->set);
@@ -360,7 +360,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     for (int input = 0; input < STAGE_INPUTS; input++)
         node->by_volume |= node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].by_volume;
     if (refuse_found_axes(node, diag) != TS_OK ||
-        (ts_plan_is_searched(node) && ts_plan_refuse_volumes(plan, index, diag) != TS_OK))
+        (ts_plan_needs_search(node) && ts_plan_refuse_volumes(plan, index, diag) != TS_OK))
         return TS_OK;
     join_series(plan, node);
     join_domains(plan, index);

@@ -401,8 +401,8 @@ static enum ts_status hand_tables(const struct run *run)
                                    tables, n);
 }
 
-/* Slices that were read once have nothing to be compared with, but a file that was written to
-   meanwhile is noticed. */
+/* Refuses an input file that was changed since it was opened (code file-changed). Slices that
+ * were read only once cannot be compared with an earlier read, so this is their check. */
 static enum ts_status check_unchanged(const struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -560,12 +560,13 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
     return &ts_run_host;
 }
 
-/* Refuses a plan for which the search in the pixels was not made before (code not-searched). */
+/* Refuses a plan with a box that must be found in the pixels before planning, and was not (code
+ * not-searched). */
 static enum ts_status check_searched(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        if (ts_plan_is_searched(node))
+        if (ts_plan_needs_search(node))
             return ts_diag_error(diag, TS_BAD_CHAIN,
                                  &(struct diag_site){.code = "not-searched",
                                                      .span = node->set.span,

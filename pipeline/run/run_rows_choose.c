@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of the slices that were looked at is spoken of, on all ranks, and whether they see the axis
- * lean.
+ * Chooses, on all ranks together, the slice of which a warning speaks, and says whether the slices
+ * see the rotation axis lean.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,9 @@
 
 enum { WHOLE = ROWS_WHOLE };
 
-/* Makes `found` that of the rank that has found the most. */
+/* Gives every rank the `found` of the rank with the largest amount; of equal ones, that of the
+ * lowest number. ts_ranks_least finds a minimum, so amounts are negated. ts_ranks_unite joins
+ * bits, so all other ranks clear theirs. */
 static enum ts_status join(struct rows_found *found)
 {
     const int number = ts_ranks().number;

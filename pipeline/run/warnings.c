@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sentences of warnings are made for the user's terminal, and some name files, whose names may be
- * those of patients. So a sentence is kept only if its origin knows no file: a stage of the chain,
- * or one of the codes below. The texts are sorted, because sources warn in the order in which they
- * are opened, and a search opens them twice.
+ * Writes the warnings of a run to its result. Their sentences are made for the user's terminal,
+ * and some name files, whose names may be those of patients. So a sentence is kept only if its
+ * origin knows no file: a stage of the chain, or one of the codes below. The texts are sorted,
+ * because sources warn in the order in which they are opened, and a search opens them twice.
  */
 #include "pipeline/run/warnings.h"
 

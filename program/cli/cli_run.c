@@ -111,7 +111,8 @@ static const struct command_option options[] = {
     {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
 /* Returns true if the program could read the chain again, as it must if it starts again after a
-   crash of the driver. */
+ * crash of the driver. A regular file can be read again, a pipe cannot. If there is no file of
+ * this name, the chain is in the arguments. */
 static bool can_read_again(const struct ts_chain *chain)
 {
     struct stat status;

@@ -78,8 +78,8 @@ static void put(int fd, const char *const *texts)
     for (size_t length; *texts && used + (length = strlen(*texts)) <= sizeof line;
          texts++, used += length)
         memcpy(line + used, *texts, length);
-    if (poll(&ready, 1, WAIT_MS) == 1 && write(fd, line, used) < 0)
-        return; /* nobody can read it any more */
+    if (poll(&ready, 1, WAIT_MS) == 1)
+        (void)!write(fd, line, used); /* if it fails, nobody can read it any more */
 }
 
 int ts_cli_signals_stopped(void)

@@ -143,8 +143,9 @@ static bool is_numbered(const struct ts_axis *axis)
     return numbered;
 }
 
-/* Compares the spacing of one axis, and its positions unless the images have a place in a
-   patient. */
+/* Compares the unit, the spacing and the positions of one axis, and notes the first that
+ * differs. Positions are compared only along views, detector pixels and volumes, and only if the
+ * images have no place in a patient. */
 static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool has_places,
                          struct grid_difference *grid)
 {
@@ -171,9 +172,9 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
         add_numbers(grid, names[0], (const double *const[]){&spacing[0], &spacing[1]}, 1, units);
         return;
     }
-    const bool rises =
+    const bool has_positions =
         a->kind == TS_AXIS_VIEW || a->kind == TS_AXIS_DETECTOR || a->kind >= TS_AXIS_ITEM;
-    for (int64_t i = 0; i < a->n && at < 0 && rises && !has_places; i++)
+    for (int64_t i = 0; i < a->n && at < 0 && has_positions && !has_places; i++)
         if (fabs(ts_axis_position(a, i) - ts_axis_position(b, i)) > least)
             at = i;
     if (at < 0)

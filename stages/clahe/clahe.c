@@ -190,7 +190,9 @@ static int64_t clamp(int64_t value, int64_t n)
     return value < 0 ? 0 : value < n ? value : n - 1;
 }
 
-/* Tables belong to the centers of tiles, half a tile from their first sample. */
+/* Finds for each of n samples the two tiles whose tables are mixed there, and their weights: as
+ * floats for opencv, as the offset from the first to the second tile for skimage. A table
+ * belongs to the center of its tile, half a tile from its first sample. */
 void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles,
                              struct neighbor *near)
 {

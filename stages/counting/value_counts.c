@@ -165,8 +165,8 @@ TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bia
     *high = largest;
 }
 
-/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once never
- * borrows. */
+/* A word holds four keys; FOUR times a key repeats it in all of them. Every key is at least
+ * `first`, so subtracting it from all four at once never borrows. */
 #define FOUR UINT64_C(0x0001000100010001)
 
 /* Counts n keys; neighbors go to different lanes. A copy is compiled for each number of lanes, and

@@ -411,8 +411,9 @@ static void look_row(const struct job *job, int64_t z, int64_t y)
     write_row(job, &rows, z, y, row);
 }
 
-/* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the
- * result so far. */
+/* Goes over the rows of planes [range->first, range->end). Computes their new q or, if `look`,
+ * the gap and the result so far. m is found one plane ahead in 3D and one row ahead in 2D,
+ * because a gradient needs m at the next pixel. */
 static void sweep(const struct job *job, struct share share, const struct tv_range *range,
                   const struct tv_step *step, bool look)
 {

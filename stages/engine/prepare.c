@@ -249,8 +249,9 @@ static enum ts_status check_choices(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Refuses a window over slices that are not straight behind each other, because it would be askew.
- * A stage whose output has slices of its own decides for itself. */
+/* Refuses a stage that looks into neighboring slices if the slices are sheared, because its
+ * window would be askew. A stage with `reads` has no reach, so it is not refused here and checks
+ * this itself if it needs to. */
 static enum ts_status check_upright(const struct stage_context *context)
 {
     const double lean = ts_image_lean_degree(&context->in);

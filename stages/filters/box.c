@@ -310,8 +310,9 @@ static struct stage_reach box_reach(const struct stage_context *context)
 
 enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2 };
 
-/* A chunk of rows of `unrolled` loads two rows more than it has. The tile is wider than high
- * because its halo above and below takes sums, and that at its sides only samples. */
+/* `unrolled` loads two rows more than a chunk has, so chunks have many rows. A tile is wider
+ * than high: each row of its halo above and below must be summed along x, but the columns of the
+ * halo at its sides are only loaded. */
 enum { CHUNK_ROWS = 64, TILE_ROWS = 64, TILE_SLICES = 8, TILE_COLUMNS = 256, UNROLLED_ROWS = 3 };
 
 /* The work of one call, and the places of its parts in the scratch. */

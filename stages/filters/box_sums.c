@@ -671,7 +671,7 @@ static void direct_chunk(const struct box_run *run, const struct box_chunk *chun
     }
 }
 
-/* Copies the row without its NaN and infinities. */
+/* Copies the row with 0 in place of NaN and infinities. Returns the copy. */
 TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict finite,
                                              int64_t n)
 {

@@ -328,6 +328,9 @@ static void extend_line(const struct gaussian_run *run, const int64_t *outside, 
             outside[i] < 0 ? run->beside[1] : inside[outside[i]];
 }
 
+/* Divides a row by the weights of the valid pixels of its windows. A window without invalid
+ * pixels has the weight `whole` and keeps its value, so its bytes are those of an image without
+ * a mask. */
 TS_VECTORIZED static void divide(float *restrict out, const float *restrict weights, float whole,
                                  int64_t n)
 {

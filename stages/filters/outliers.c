@@ -285,6 +285,8 @@ static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t fi
     }
 }
 
+/* Cleans chunks of rows of all planes. For `plane: projection` a plane is one view in all
+ * slices: its rows are a slice apart and planes a line apart. Else a plane is a slice. */
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
                           struct ts_image *out, void *scratch)
 {

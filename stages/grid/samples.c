@@ -366,8 +366,8 @@ static void join_bits(struct masked_row *row)
     }
 }
 
-/* Returns true if all samples are valid that can have a weight in voxels [first, end) of a straight
- * row. */
+/* Returns true if every sample that can have a weight in voxels [first, end) is valid. The row
+ * must be straight. */
 static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
 {
     enum { REACH = 2 }; /* the reach of cubic */
@@ -465,7 +465,10 @@ static void set_bits(uint64_t *valid, size_t first, size_t n)
     }
 }
 
-/* Mends voxel x. Returns whether it is valid. */
+/* Corrects voxel x, which was interpolated from all samples. If its nearest sample is invalid,
+ * it gets that sample's value, and this returns false. If another sample with a weight is
+ * invalid, it gets the mean of the valid ones. Voxels of one sample (of->taps 1) have their
+ * value already. */
 static bool mend(struct masked_row *row, int64_t x, char *out)
 {
     const struct sampled *of = row->of;

@@ -623,6 +623,8 @@ static void add_slots(const uint64_t *slots, int64_t n_bins, uint64_t *in_bins,
     outside[2] += slots[n_bins + 2];
 }
 
+/* Writes a total, in whichever of its four forms it was counted, as the counts of the bins
+ * (`in_bins`) and of values below, above and NaN (`outside`). */
 static void counts_of(const struct stage_context *context, int input, const struct bins *bins,
                       const void *total, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
 {

@@ -276,8 +276,8 @@ static void label_ranks_add(uint64_t *counts, int round, const struct label_rank
     }
 }
 
-/* Begins the places of one label, 2 for each of n_places / 2 percentiles, from its number of finite
- * values. */
+/* Starts the search for the percentiles of one label, which has n_finite finite values. A
+ * percentile has two places, its rank and the next one, between which it is interpolated. */
 static void label_ranks_begin(struct label_rank *ranks, uint64_t n_finite, const double *percents,
                               int n_places)
 {

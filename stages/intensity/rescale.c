@@ -92,8 +92,8 @@ static enum ts_status resolve_z_score(const struct stage_context *context,
     return TS_OK;
 }
 
-/* Refuses a quantity for results that depend on ends found in the data: these values only have a
- * meaning within this image. */
+/* Refuses a quantity if `range` is not given: with ends that are found in the data, values have
+ * a meaning only within this image. */
 static enum ts_status check_quantity(const struct stage_context *context,
                                      const struct rescale_params *params)
 {

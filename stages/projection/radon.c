@@ -436,7 +436,7 @@ static enum ts_status radon_map(const struct stage_context *context, const struc
 
 /* ---- transpose ------------------------------------------------------------------------------- */
 
-/* The method of backproject that divides the work as this method of radon does. */
+/* Returns the method of backproject that divides the work as this method of radon does. */
 static int32_t back_method(int32_t method)
 {
     switch (method) {

@@ -48,6 +48,8 @@ static double median_of(const double *values, int64_t n, int64_t first, int64_t 
     return 0.5 * (sorted[(end - first) / 2] + sorted[(end - first - 1) / 2]);
 }
 
+/* Finds for each column its mean over the views and, in `spread`, the sum of the squared
+ * differences from it. */
 static void find_columns(const float *p, int64_t n_views, int64_t n, double *mean, double *spread)
 {
     memset(mean, 0, (size_t)n * sizeof *mean);

@@ -42,11 +42,11 @@ static const struct choice wavelet_choices[] = {
     {NULL, 0, NULL},
 };
 
-/* One slice is done at a time and its rows are spread over the threads; loops over neighboring
- * detector pixels vectorize. Only the part that the damping removes is transformed back and
- * subtracted (see the header), so that an image without stripes keeps its values. Every sum runs in
- * rising index of the filter, of the view or of the wave, so that threads do not change the
- * bytes. */
+/* fourier-wavelet works on one slice at a time and shares its rows out to the threads; loops
+ * over neighboring detector pixels vectorize. Only the part that the damping removes is
+ * transformed back and subtracted (stages/scan/ring_wavelet.h), so an image without stripes
+ * keeps its values. Every sum runs in rising order of the filter, the views or the waves, so the
+ * number of threads does not change the bytes. */
 
 enum { COLUMNS = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
 

@@ -115,6 +115,7 @@ Test(batch, takes_lists_and_tables)
 
 Test(batch, refuses_lists_that_are_malformed)
 {
+#define TABS_16 "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t"
     static const struct {
         const char *text, *message;
     } cases[] = {{"path\nst/p1\n", "line 1: the first row names no column 'input'"},
@@ -123,7 +124,8 @@ Test(batch, refuses_lists_that_are_malformed)
                  {"input\toutput\nst/p1\ta\nst/p2\tA.h5\n", "would both be written to"},
                  {"input\toutput\nst/p1\t\nst/p1\t\n", "would both be written to"},
                  {"input\tbax.radius\nst/p1\t2\n", "unknown stage 'bax'; did you mean 'box'?"},
-                 {"input\tbox.radius\nst/p1\tx\n", "box.radius: 'x' is not an integer"}};
+                 {"input\tbox.radius\nst/p1\tx\n", "box.radius: 'x' is not an integer"},
+                 {"input" TABS_16 TABS_16 TABS_16 TABS_16 "\nst/p1\n", "names too many columns"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ts_compare_program_write("wrong.tsv", cases[i].text);
         ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "wrong.tsv", "-o", "out"), 2,
