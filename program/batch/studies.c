@@ -82,7 +82,7 @@ static enum ts_status take_header(struct studies *studies, struct list *list, ch
     list->n_columns = split(copy, list->columns);
     if (list->n_columns < 0)
         return refuse(list, diag, "the first row names too many columns",
-                      "give at most 64 columns: input, perhaps output, and parameters");
+                      "columns are input, perhaps output, and parameters that are set");
     for (int i = 0; i < list->n_columns; i++)
         input |= !strcmp(list->columns[i], "input");
     return input ? TS_OK
