@@ -2,14 +2,16 @@
  *
  * tomostage-bench, which `tomostage bench` starts with its whole command line. Two more commands
  * are for scripts that compare with other tools: `apply` runs a stage once over raw values in a
- * file, `image` writes the values that would be timed. `deflate` times the compression of chunks on
- * a device, `devices` reconstructions on several. Without the name of a command, `bench` is meant.
+ * file, `image` writes the values that would be timed. `api` measures the library on arrays,
+ * `deflate` the compression of chunks on a device, `devices` reconstructions on several. Without
+ * the name of a command, `bench` is meant.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/omp_wait.h"
 #include "io/sandbox/sandbox.h"
+#include "lab/bench/api.h"
 #include "lab/bench/bench.h"
 #include "stages/engine/driver.h"
 
@@ -143,6 +145,7 @@ static const struct command *const commands[] = {
     &ts_bench_command,
     &apply_command,
     &image_command,
+    &ts_api_command,
 #ifdef TS_HAVE_CUDA
     &ts_bench_deflate_command,
     &ts_bench_devices_command,
