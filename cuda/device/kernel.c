@@ -6,14 +6,72 @@
  * asks their runtime.
  */
 #include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
+#include "cuda/device/device.h"
 #include "cuda/device/launch.h"
 #include "cuda/device/session.h"
 
-enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
+/* ---- shared memory -----------------------------------------------------------------------------
+ *
+ * A kernel keeps the shared memory that it was allowed, in its device's context, for all threads.
+ * What was allowed is kept here: asking the driver before each launch would lengthen every call,
+ * and a launch with less memory must not take away what one of another thread is about to use. */
+
+enum { GRANTS = 512, PROBES = 16 };
+
+struct grant {
+    const void *_Atomic kernel; /* NULL: the place is free */
+    struct {
+        _Atomic unsigned session; /* the newest session then */
+        _Atomic size_t bytes;
+    } of[CUDA_MAX_DEVICES];
+};
+
+static struct grant grants[GRANTS];
+static pthread_mutex_t granting = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic unsigned newest_session = 1;
+
+void ts_cuda_shared_renew(void)
 {
-    ts_cuda_count_launch(kernel);
-    return ts_cuda_fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
+    atomic_fetch_add(&newest_session, 1);
+}
+
+/* Returns the kernel's place; NULL if all that it may have are taken. */
+static struct grant *grant_of(const void *kernel)
+{
+    const size_t first = (size_t)((uintptr_t)kernel / 16 * 2654435761u);
+    for (size_t i = 0; i < PROBES; i++) {
+        struct grant *grant = &grants[(first + i) % GRANTS];
+        const void *there = NULL;
+        if (atomic_compare_exchange_strong(&grant->kernel, &there, kernel) || there == kernel)
+            return grant;
+    }
+    return NULL;
+}
+
+static cudaError_t allow(const void *kernel, int device, size_t bytes)
+{
+    struct grant *grant = grant_of(kernel);
+    const unsigned session = atomic_load(&newest_session);
+    if (!grant)
+        return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    (int)bytes);
+    if (atomic_load(&grant->of[device].session) == session &&
+        atomic_load(&grant->of[device].bytes) >= bytes)
+        return cudaSuccess;
+    pthread_mutex_lock(&granting);
+    const size_t before = atomic_load(&grant->of[device].bytes),
+                 most = before > bytes ? before : bytes;
+    const cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most);
+    if (error == cudaSuccess) {
+        atomic_store(&grant->of[device].bytes, most);
+        atomic_store(&grant->of[device].session, session);
+    }
+    pthread_mutex_unlock(&granting);
+    return error;
 }
 
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes)
@@ -26,10 +84,16 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
                       bytes, device->index, device->name, device->block_shared_bytes);
         return ts_diag_hint(context->diag, "another method, or --device cpu, would do");
     }
-    return ts_cuda_fold(
-        context->diag, context->stage->name,
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        "reserving shared memory");
+    return ts_cuda_fold(context->diag, context->stage->name, allow(kernel, device->index, bytes),
+                        "reserving shared memory");
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
+{
+    ts_cuda_count_launch(kernel);
+    return ts_cuda_fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
 }
 
 enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n)

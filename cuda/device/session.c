@@ -265,6 +265,7 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
     session->device = *device;
     session->diag = diag;
     session->bytes = bytes;
+    ts_cuda_shared_renew();
     const cudaError_t started = cudaSetDevice(device->index);
     enum ts_status status = started == cudaErrorMemoryAllocation
                                 ? refuse_start(device, bytes, diag)

@@ -8,6 +8,8 @@
  * and writes the sum once. Rays along columns read a copy of the slices with rows and columns
  * exchanged, so that neighboring rays always read neighboring pixels. In a fan every thread
  * computes its own ray; if neighbors have different major axes, a warp goes through both branches.
+ * If there are fewer rays than the device has threads, 8 threads share one: each sums 32 lines at a
+ * time, and one adds up the sums, in the same order.
  *
  * Memory: every pixel is read about twice for each view from the caches, and from device memory
  * about once for as many views as run at once; the copy reads and writes each pixel once; 4 bytes
@@ -270,7 +272,12 @@ static enum ts_status radon_rows(const struct stage_context *context, const stru
     return status;
 }
 
-enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
+enum {
+    RAY_THREADS = 128,
+    RAY_BLOCKS = 1 << 24,
+    PART_RAYS = 32, /* rays of a block whose threads share rays */
+    RAY_PARTS = 8   /* threads that share a ray */
+};
 
 static size_t constants_bytes(const struct stage_context *context)
 {
@@ -297,32 +304,59 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- ray ------------------------------------------------------------------------------------- */
 
-/* Sums Joseph's samples along a ray that is at position `start` on line 0; each line has n_minor
- * pixels. */
+/* Sums Joseph's samples of a ray on lines [m, stop); it is at position `at` on line m, and each
+ * line has n_minor pixels. */
 template <typename T>
-static __device__ __forceinline__ float along_ray(const T *slice, double start, double per_major,
-                                                  int n_major, int n_minor)
+static __device__ __forceinline__ float sum_lines(const T *slice, int64_t at, int64_t step, int m,
+                                                  int stop, int n_minor)
 {
-    int first, end;
-    ts_cuda_beam_lines(start, per_major, 0, n_major, n_minor, &first, &end);
-    if (first >= end)
-        return 0;
-    const T *line = slice + (int64_t)first * n_minor;
-    const int64_t step = ts_cuda_fixed(per_major);
-    int64_t at = ts_cuda_fixed(start + first * per_major) + TS_CUDA_BEAM_HALF;
-    float total = 0;
-    for (int m = first; m < end;) {
-        const int stop = min(end, m / RADON_LINES * RADON_LINES + RADON_LINES);
-        float sum = 0;
-        for (; m < stop; m++, at += step, line += n_minor) {
-            const int i = (int)(at >> 32);
-            const float weight = ts_cuda_beam_weight((uint32_t)at);
-            const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i] : 0;
-            const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[i + 1] : 0;
-            sum = __fmaf_rn(weight - 1, above, __fmaf_rn(2 - weight, below, sum));
-        }
-        total += sum;
+    const T *line = slice + (int64_t)m * n_minor;
+    float sum = 0;
+    for (; m < stop; m++, at += step, line += n_minor) {
+        const int i = (int)(at >> 32);
+        const float weight = ts_cuda_beam_weight((uint32_t)at);
+        const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i] : 0;
+        const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[i + 1] : 0;
+        sum = __fmaf_rn(weight - 1, above, __fmaf_rn(2 - weight, below, sum));
     }
+    return sum;
+}
+
+/* The lines of a slice that a ray meets, and where it is on the first. */
+struct ray_lines {
+    int first, end, n_major, n_minor;
+    int64_t at, step;
+};
+
+static __device__ __forceinline__ struct ray_lines lines_of(const struct cuda_beam &ray, int ny,
+                                                            int nx)
+{
+    struct ray_lines lines;
+    lines.n_major = ray.along_rows ? ny : nx;
+    lines.n_minor = ray.along_rows ? nx : ny;
+    ts_cuda_beam_lines(ray.base, ray.per_major, 0, lines.n_major, lines.n_minor, &lines.first,
+                       &lines.end);
+    lines.step = ts_cuda_fixed(ray.per_major);
+    lines.at = ts_cuda_fixed(ray.base + lines.first * ray.per_major) + TS_CUDA_BEAM_HALF;
+    return lines;
+}
+
+/* Sums those of lines [m, stop) that the ray meets. */
+template <typename T>
+static __device__ __forceinline__ float sum_between(const T *slice, const struct ray_lines &lines,
+                                                    int m, int stop)
+{
+    m = max(m, lines.first);
+    return sum_lines(slice, lines.at + (m - lines.first) * lines.step, lines.step, m,
+                     min(stop, lines.end), lines.n_minor);
+}
+
+template <typename T>
+static __device__ __forceinline__ float along_ray(const T *slice, const struct ray_lines &lines)
+{
+    float total = 0;
+    for (int m = lines.first / RADON_LINES * RADON_LINES; m < lines.end; m += RADON_LINES)
+        total += sum_between(slice, lines, m, m + RADON_LINES);
     return total;
 }
 
@@ -381,9 +415,40 @@ static __global__ void __launch_bounds__(RAY_THREADS)
             continue;
         const struct cuda_beam ray = rays.ray_of(view, detector);
         const T *slice = (ray.along_rows ? in : transposed) + z * ny * nx;
-        const float sum = along_ray(slice, ray.base, ray.per_major, ray.along_rows ? ny : nx,
-                                    ray.along_rows ? nx : ny);
+        const float sum = along_ray(slice, lines_of(ray, ny, nx));
         out[(z * n_views + ray.view) * n_detectors + detector] = sum * ray.length_mm;
+    }
+}
+
+/* Does the same with RAY_PARTS threads a ray, if there are few rays. Each sums RADON_LINES lines,
+ * and one adds up these sums in rising order, as the other kernel does: the bytes are the same. */
+template <typename T, class Rays>
+static __global__ void __launch_bounds__(PART_RAYS *RAY_PARTS)
+    project_ray_parts(const T *in, const T *transposed, float *out, Rays rays, int64_t nz, int ny,
+                      int nx, int n_detectors, const int32_t *halt)
+{
+    __shared__ float sums[RAY_PARTS][PART_RAYS];
+    if (halt && *halt)
+        return;
+    const int64_t runs = ts_cuda_parts(n_detectors, PART_RAYS), n_views = rays.n_views;
+    const int n_major = max(ny, nx), own = (int)threadIdx.y * RADON_LINES;
+    for (int64_t task = blockIdx.x; task < nz * n_views * runs; task += gridDim.x) {
+        const typename Rays::view view = rays.view_of(task / runs % n_views);
+        const int64_t z = task / runs / n_views, detector = task % runs * PART_RAYS + threadIdx.x;
+        const struct cuda_beam ray = rays.ray_of(view, min(detector, (int64_t)n_detectors - 1));
+        const struct ray_lines lines = lines_of(ray, ny, nx);
+        const T *slice = (ray.along_rows ? in : transposed) + z * ny * nx;
+        float total = 0;
+        for (int m = 0; m < n_major; m += RAY_PARTS * RADON_LINES) {
+            sums[threadIdx.y][threadIdx.x] =
+                sum_between(slice, lines, m + own, m + own + RADON_LINES);
+            __syncthreads();
+            for (int part = 0; threadIdx.y == 0 && part < RAY_PARTS; part++)
+                total += sums[part][threadIdx.x];
+            __syncthreads();
+        }
+        if (threadIdx.y == 0 && detector < n_detectors)
+            out[(z * n_views + ray.view) * n_detectors + detector] = total * ray.length_mm;
     }
 }
 
@@ -412,6 +477,16 @@ static enum ts_status by_rays(const struct stage_context *context, const Rays &r
         columns ? ts_cuda_transpose(context, in, call->scratch, call->stream) : TS_OK;
     if (status != TS_OK)
         return status;
+    if (tasks < ts_cuda_blocks_at_once(context, RAY_THREADS)) {
+        const int64_t runs = nz * out->axes[1].n * ts_cuda_parts(n_detectors, PART_RAYS);
+#define LAUNCH(T)                                                                                  \
+    project_ray_parts<T><<<(unsigned)runs, dim3(PART_RAYS, RAY_PARTS), 0, call->stream>>>(         \
+        (const T *)in->data, (const T *)call->scratch, (float *)out->data, rays, nz, ny, nx,       \
+        (int)n_detectors, context->halt)
+        TS_CUDA_DTYPES(in->dtype, LAUNCH);
+#undef LAUNCH
+        return ts_cuda_launched(context, "project_ray_parts");
+    }
 #define LAUNCH(T)                                                                                  \
     project_rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>(                                     \
         (const T *)in->data, (const T *)call->scratch, (float *)out->data, rays, nz, ny, nx,       \

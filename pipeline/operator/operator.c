@@ -200,6 +200,8 @@ static enum ts_status prepare(struct ts_operator *op, struct operator_side *side
         side->stage.cuda = &side->cuda;
     }
     side->context.stage = &side->stage;
+    side->from = side->context.in;
+    side->to = side->context.out;
     return TS_OK;
 }
 

@@ -20,6 +20,7 @@ struct operator_side {
     struct stage_context context;
     struct stage_driver *driver;
     struct ts_image in, out;
+    struct ts_image from, to;   /* what the driver computes, with the data of the present call */
     struct stage_gather gather; /* where the device has its images */
     float *wide_in, *wide_out;  /* wide_in: zeros around the middle */
 };

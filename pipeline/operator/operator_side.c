@@ -6,11 +6,11 @@
 
 static enum ts_status map_whole(struct operator_side *side, const float *in, float *out)
 {
-    struct ts_image from = side->context.in, to = side->context.out, slices[STAGE_INPUTS];
-    from.data = (void *)(uintptr_t)in;
-    to.data = out;
-    slices[0] = from;
-    return ts_driver_slab(side->driver, &from, 1, slices, &to);
+    struct ts_image slices[STAGE_INPUTS];
+    side->from.data = (void *)(uintptr_t)in;
+    side->to.data = out;
+    slices[0].valid = NULL; /* all that is read of it, because nothing is reduced */
+    return ts_driver_slab(side->driver, &side->from, 1, slices, &side->to);
 }
 
 enum ts_status ts_operator_side_run(struct ts_operator *op, struct operator_side *side,
