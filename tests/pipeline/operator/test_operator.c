@@ -530,6 +530,49 @@ TEST_ON_BOTH(operators, a_batch_is_its_images_one_by_one)
     free(one.host);
 }
 
+/* Few rays are shared by several threads each on a device, and many are not: the bytes are the
+ * same. The sizes are no multiples of what threads take at once. */
+TEST_ON_BOTH(operators, a_view_by_itself_is_that_of_many)
+{
+    enum { VIEWS = 180, STEP = 17 };
+    static const char *const beams[] = {"arc=180",
+                                        "arc=180 detectors=33 detector_spacing=2.3 center=12.7",
+                                        "beam=fan-flat arc=180 source_axis=90 source_detector=110",
+                                        "beam=fan-arc arc=180 source_axis=90 source_detector=110"};
+    static const int64_t sizes[][3] = {{1, 300, 17}, {13, 41, 70}, {18, 37, 41}};
+    for (size_t b = 0; b < sizeof beams / sizeof *beams; b++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            struct ts_image in = volume_of(sizes[i][0], sizes[i][1], sizes[i][2]), from, to, one;
+            char text[160];
+            in.axes[1].spacing = 0.3;
+            snprintf(text, sizeof text, "radon views=%d %s", VIEWS, beams[b]);
+            struct ts_operator *op = operator_of(text, &in);
+            ts_operator_describe(op, &from, &to);
+            struct values x = values_of(&from, 1), y = values_of(&to, 1);
+            fill(&x, 7);
+            expect_ok(ts_operator_apply(op, &x.array, &y.array, stream_of(), diag), text);
+            fetch(&y);
+            ts_operator_destroy(op);
+            const int64_t n = to.axes[2].n;
+            for (int v = 0; v < VIEWS; v += STEP) {
+                snprintf(text, sizeof text, "radon views=1 start=%d %s", v, beams[b]);
+                op = operator_of(text, &in);
+                ts_operator_describe(op, &from, &one);
+                struct values alone = values_of(&one, 1);
+                expect_ok(ts_operator_apply(op, &x.array, &alone.array, stream_of(), diag), text);
+                fetch(&alone);
+                for (int64_t z = 0; z < sizes[i][0]; z++)
+                    cr_assert_arr_eq(alone.host + z * n, y.host + (z * VIEWS + v) * n,
+                                     (size_t)n * sizeof(float), "%s: slice %lld", text,
+                                     (long long)z);
+                ts_operator_destroy(op);
+                free(alone.host);
+            }
+            free(x.host);
+            free(y.host);
+        }
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void expect(enum ts_status status, enum ts_status expected, const char *code,
