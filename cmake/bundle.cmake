@@ -38,20 +38,7 @@ install(DIRECTORY docs DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM
 install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY tests/files/foreign DESTINATION ${bundle_share}/tests/files COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.nxs")
 install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
-# No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit.
-if(TOMOSTAGE_HAVE_CUDA)
-  install(FILES cmake/licenses/nvidia-cuda-runtime cmake/licenses/nvidia-cccl DESTINATION share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)
-  # NVIDIA's installer, its packages of Debian and those of Python each put the agreement into a place of their own.
-  file(REAL_PATH ${CUDAToolkit_BIN_DIR}/.. toolkit)
-  set(toolkit_version ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
-  file(GLOB agreements ${toolkit}/EULA.txt /usr/share/doc/cuda-cudart-dev-${toolkit_version}/copyright
-    ${toolkit}/dist-info/nvidia_cuda_runtime*/licenses/License.txt
-    ${toolkit}/../../nvidia_cuda_runtime*.dist-info/licenses/License.txt)
-  if(agreements)
-    list(GET agreements 0 agreement)
-    install(FILES ${agreement} DESTINATION share/doc/tomostage/licenses RENAME nvidia-cuda-toolkit-eula COMPONENT bundle EXCLUDE_FROM_ALL)
-  endif()
-endif()
+install_cuda_licenses(COMPONENT bundle EXCLUDE_FROM_ALL)
 list(TRANSFORM bundle_programs REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE bundle_files)
 set(bundle_library $<TARGET_FILE:tomostage_shared>)
 if(TOMOSTAGE_SHARED)

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cuFFT is opened through dlopen when a stage needs it, so that a machine without cuFFT runs all
- * chains that transform nothing. Built only with CUDA.
+ * chains that transform nothing: the one that the process has loaded, or that of Python's packages
+ * beside this library, or the system's. Built only with CUDA.
  */
 #include "cuda/device/fft.h"
 
 #include <cuda_runtime_api.h>
 #include <cufft.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda/device/launch.h"
 
@@ -93,29 +97,60 @@ static bool find(void)
     return true;
 }
 
+#define CUFFT_NAME "libcufft.so." TEXT(CUFFT_VER_MAJOR)
+
+static bool open_at(const char *path, int flags)
+{
+    if (!cufft.library)
+        cufft.library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+    if (cufft.library && !find()) {
+        dlclose(cufft.library);
+        cufft.library = NULL;
+    }
+    return cufft.library != NULL;
+}
+
+/* NVIDIA's packages for Python lie in the folder of all packages. This code is in one of them if
+ * its path goes through such a folder. Up to CUDA 12 each library of NVIDIA's has a folder of its
+ * own. */
+static bool open_beside_python(void)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+    Dl_info self;
+    const char *end = NULL;
+    if (!dladdr((const void *)open_beside_python, &self) || !self.dli_fname)
+        return false;
+    for (size_t i = 0; !end && i < sizeof folders / sizeof *folders; i++)
+        if ((end = strstr(self.dli_fname, folders[i])))
+            end += strlen(folders[i]);
+    if (!end)
+        return false;
+    const int n = (int)(end - self.dli_fname);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*snvidia/cu%d/lib/" CUFFT_NAME, n, self.dli_fname,
+             CUDART_VERSION / 1000);
+    if (open_at(path, 0))
+        return true;
+    snprintf(path, sizeof path, "%.*snvidia/cufft/lib/" CUFFT_NAME, n, self.dli_fname);
+    return open_at(path, 0);
+}
+
+/* Whoever has loaded cuFFT, such as PyTorch, keeps the only one. */
 static enum ts_status open_library(struct ts_diag *diag, const char *stage)
 {
-    static const char name[] = "libcufft.so." TEXT(CUFFT_VER_MAJOR);
-    static const char *const places[] = {
-        name, "/usr/local/cuda/lib64/libcufft.so." TEXT(CUFFT_VER_MAJOR)};
     pthread_mutex_lock(&opening);
-    for (size_t i = 0; !cufft.library && i < sizeof places / sizeof *places; i++) {
-        cufft.library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
-        if (cufft.library && !find()) {
-            dlclose(cufft.library);
-            cufft.library = NULL;
-        }
-    }
-    const bool there = cufft.library != NULL;
+    const bool there = cufft.library || open_at(CUFFT_NAME, RTLD_NOLOAD) || open_beside_python() ||
+                       open_at(CUFFT_NAME, 0) || open_at("/usr/local/cuda/lib64/" CUFFT_NAME, 0);
     pthread_mutex_unlock(&opening);
     if (there)
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-missing", .stage = stage},
-                  "its Fourier transforms need cuFFT, and %s was not found", name);
+                  "its Fourier transforms need cuFFT, and %s was not found", CUFFT_NAME);
     return ts_diag_hint(diag,
-                        "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on "
-                        "LD_LIBRARY_PATH, or use --device cpu",
-                        CUFFT_VER_MAJOR);
+                        "it is part of the CUDA toolkit (Debian: libcufft%d, Python: %s): put its "
+                        "folder on LD_LIBRARY_PATH, or use --device cpu",
+                        CUFFT_VER_MAJOR,
+                        CUDART_VERSION < 13000 ? "nvidia-cufft-cu12" : "nvidia-cufft");
 }
 
 int ts_cuda_fft_version(void)

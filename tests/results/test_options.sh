@@ -57,4 +57,9 @@ grep -q TS_HAVE_ISAL "$folder/build/compile_commands.json" || echo "libisal is m
 configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_ISAL=off -DTOMOSTAGE_VIEW=off || fail "TOMOSTAGE_VIEW=off: $(cat "$folder/log")"
 if grep -q TS_HAVE_ISAL "$folder/build/compile_commands.json"; then fail "TOMOSTAGE_ISAL=off builds with the ISA-L that was found before"; fi
 if cmake --build "$folder/build" --target help | grep tomostage-view >/dev/null; then fail "TOMOSTAGE_VIEW=off has tomostage-view"; fi
+for other in TESTS=ON MPI=ON FUZZ=ON SANITIZE=address FFT=fftw VIEW=on; do
+    if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_PORTABLE=ON -DTOMOSTAGE_FFT=auto -DTOMOSTAGE_$other; then fail "TOMOSTAGE_PORTABLE=ON is accepted with TOMOSTAGE_$other"; fi
+    grep -q "PORTABLE=ON goes without TOMOSTAGE_${other%=*}" "$folder/log" || fail "TOMOSTAGE_PORTABLE=ON with TOMOSTAGE_$other: $(cat "$folder/log")"
+    rm -rf "$folder/build"
+done
 echo "every word is accepted or refused by its name"
