@@ -452,17 +452,6 @@ static __global__ void __launch_bounds__(PART_RAYS *RAY_PARTS)
     }
 }
 
-/* Returns false if no ray of a parallel beam reads columns. Only few views are looked at, since
- * each costs a sine; more of them have such rays as a rule. */
-static bool reads_columns(const struct beam_scan *scan)
-{
-    enum { FEW = 8 };
-    bool columns = scan->n_views > FEW;
-    for (int64_t v = 0; !columns && v < scan->n_views; v++)
-        columns = !ts_beam_view(&scan->grid, ts_beam_scan_angle(scan, v)).along_rows;
-    return columns;
-}
-
 /* `columns`: rays may read columns. */
 template <class Rays>
 static enum ts_status by_rays(const struct stage_context *context, const Rays &rays, bool columns,
@@ -553,7 +542,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return by_rays(context, rays, true, in, out, call);
     }
     const struct parallel_rays rays = {(const struct cuda_beams *)call->constants, scan.n_views};
-    return by_rays(context, rays, reads_columns(&scan), in, out, call);
+    return by_rays(context, rays, ts_cuda_radon_reads(&scan, false), in, out, call);
 }
 
 const struct stage_cuda radon_cuda = {

@@ -17,6 +17,9 @@
  * 4 detector pixels, whose rays pass nearly the same image pixels, so that most loads hit the first
  * cache; blocks run in patches of 16 such runs by 32 (ray_patches.cuh). A multiprocessor holds only
  * 32 warps of 64 registers, and the latency of loads is the limit.
+ *
+ * If there are fewer rays than the device has warps, the warps of a block share the lines of 4
+ * rays, 32 lines each, and add their sums to the totals one after the other: in the same order.
  */
 #include "cuda/projection/radon_methods.cuh"
 
@@ -212,6 +215,52 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     write_group<V>(totals, beam, &size, detector, out);
 }
 
+/* Does the same if there are few rays. The grid counts runs of detector pixels, and views of one
+ * major axis. */
+template <int V, bool FAR>
+static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
+    project_stack_parts(const float *lines, float *out, const struct cuda_beams *table,
+                        const int32_t *halt, struct stack_size size)
+{
+    __shared__ float4 totals[V * STACK_THREADS];
+    const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32),
+              n_runs = size.patches.n_runs, detector = (int)(blockIdx.x % n_runs) * GROUP;
+    const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + blockIdx.x / n_runs;
+    if (view >= (size.along_rows ? table->n_along_rows : table->n) || (halt && *halt))
+        return;
+    const struct cuda_beam *beam = &table->beams[view];
+    struct walk all = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
+    all.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
+    all.n_minor = size.n_minor;
+    const int end = begin(&all, beam, detector, size.n_major);
+    if (warp == 0)
+        ts_cuda_totals_clear<V>(totals + lane, STACK_THREADS);
+    for (int first = all.m / RADON_LINES * RADON_LINES; first < end;
+         first += BLOCK_VIEWS * RADON_LINES) {
+        const int own = first + warp * RADON_LINES, stop = min(end, own + RADON_LINES);
+        struct slice_samples<V> sums[GROUP] = {
+        };
+        struct walk walk = all;
+        walk.m = max(own, all.m);
+        walk.at += (walk.m - all.m) * all.step;
+        walk.line += (walk.m - all.m) * (int64_t)all.stride;
+        if (walk.apart >> 32 == 0)
+            walk_near<0>(&walk, stop, sums);
+        else if (!FAR || walk.apart >> 32 == 1)
+            walk_near<1>(&walk, stop, sums);
+        else
+            walk_far(&walk, stop, beam, detector, sums);
+        for (int turn = 0; turn < BLOCK_VIEWS; turn++) {
+            __syncthreads();
+            if (turn == warp)
+                ts_cuda_totals_add<V>(totals + lane, STACK_THREADS, sums);
+        }
+    }
+    __syncthreads();
+    if (warp == 0)
+        write_group<V>(totals, beam, &size, detector, out);
+}
+
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
@@ -227,6 +276,13 @@ static enum ts_status launch(const struct stage_context *context, const float *l
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP),
                   groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
+    if (runs * groups < ts_cuda_blocks_at_once(context, STACK_THREADS) / 2) {
+        size.patches.n_runs = (int)runs;
+        project_stack_parts<V, FAR>
+            <<<(unsigned)(runs * size.n_views), STACK_THREADS, 0, call->stream>>>(
+                lines, out, table, context->halt, size);
+        return ts_cuda_launched(context, "project_stack_parts");
+    }
     return ts_cuda_patches_run(
         &size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS, [&](unsigned blocks) {
             project_stack<V, FAR><<<blocks, STACK_THREADS, 0, call->stream>>>(lines, out, table,
@@ -249,7 +305,9 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
                                    struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t nz = out->axes[0].n, ny = in->axes[1].n, nx = in->axes[2].n;
-    const bool near = all_near(context);
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
+    const bool near = all_near(context),
+               reads[] = {ts_cuda_radon_reads(&scan, true), ts_cuda_radon_reads(&scan, false)};
     float *lines = (float *)call->scratch;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
@@ -257,6 +315,8 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
         n = nz - z < width ? nz - z : width;
         float *to = (float *)ts_slice_data(out, z);
         for (int columns = 0; status == TS_OK && columns < 2; columns++) {
+            if (!reads[columns])
+                continue;
             struct stack_size size = {(int)n, (int)out->axes[2].n, (int)(columns ? nx : ny),
                                       (int)(columns ? ny : nx)};
             size.n_views = out->axes[1].n;

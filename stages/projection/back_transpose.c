@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * On the CPU a thread takes one view of up to 16 slices and goes through their pixels, row by row.
- * The places of a row of pixels are computed once for all slices. Sums are in double, in the order
- * of the pixels, so that they depend neither on the threads nor on other slices.
+ * On the CPU a thread takes one view of 16, 4 or 1 slices and goes through their pixels, row by
+ * row. The places of a row of pixels are computed once for all slices, whose samples and sums are
+ * side by side. Sums are in double, in the order of the pixels, so that they depend neither on the
+ * threads nor on other slices.
  */
 #include "stages/projection/back_transpose.h"
 
@@ -11,12 +12,11 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/vectors.h"
 #include "stages/projection/reconstruction.h"
+#include "stages/projection/slice_block.h"
 
-enum {
-    SLICES = 16,
-    MARGIN = 2 /* sums beyond each end of the detector, which are dropped */
-};
+enum { MARGIN = 2 }; /* sums beyond each end of the detector, which are dropped */
 
 struct back_transpose_params {
     const struct stage_context *forth;
@@ -69,7 +69,8 @@ static int back_transpose_transforms(const struct stage_context *context,
 struct places {
     int32_t *at;
     float *below, *above;
-    double *sums; /* a row for each slice */
+    float *samples; /* [column][slice] */
+    double *sums;   /* [detector pixel][slice] */
 };
 
 struct work {
@@ -96,7 +97,9 @@ static struct places lay_out_own(const struct work *work, struct memory_layout *
     places.at = ts_layout_add(layout, n * sizeof *places.at);
     places.below = ts_layout_add(layout, n * sizeof *places.below);
     places.above = ts_layout_add(layout, n * sizeof *places.above);
-    places.sums = ts_layout_add(layout, SLICES * (size_t)sums_of_slice(work) * sizeof(double));
+    places.samples = ts_layout_add(layout, BLOCK_SLICES * n * sizeof *places.samples);
+    places.sums =
+        ts_layout_add(layout, BLOCK_SLICES * (size_t)sums_of_slice(work) * sizeof(double));
     return places;
 }
 
@@ -138,7 +141,10 @@ static size_t back_transpose_scratch(const struct stage_context *context, int64_
  * the ends, so any place there will do. */
 static double past(double place, int64_t n_detectors, int32_t *at)
 {
-    const double from = fmin(fmax(place, -MARGIN), (double)n_detectors) + MARGIN;
+    const double end = (double)n_detectors, from = (place < -MARGIN ? -MARGIN
+                                                    : place > end   ? end
+                                                                    : place) +
+                                                   MARGIN;
     *at = (int32_t)from;
     return from - *at;
 }
@@ -152,8 +158,9 @@ static void find_places(const struct work *work, int64_t v, int64_t row,
     const float scale = (float)view.scale, slope = (float)(view.scale * view.width);
     for (int64_t c = 0; c < work->scan.grid.n_columns; c++) {
         const float way = (float)past(start + (double)c * view.per_column, n, &places->at[c]);
-        places->below[c] = fmaxf(scale - slope * way, 0);
-        places->above[c] = fmaxf(scale - slope * (1 - way), 0);
+        const float below = scale - slope * way, above = scale - slope * (1 - way);
+        places->below[c] = below > 0 ? below : 0;
+        places->above[c] = above > 0 ? above : 0;
     }
 }
 
@@ -170,41 +177,65 @@ static void find_fan_places(const struct work *work, int64_t v, int64_t row,
     }
 }
 
+ALWAYS_INLINE void add_row(const struct places *places, int64_t n_columns, const int slices)
+{
+    for (int64_t c = 0; c < n_columns; c++) {
+        const double below = places->below[c], above = places->above[c];
+        const float *sample = places->samples + c * slices;
+        double *sum = places->sums + (int64_t)places->at[c] * slices;
+        for (int s = 0; s < slices; s++) {
+            sum[s] += below * sample[s];
+            sum[s + slices] += above * sample[s];
+        }
+    }
+}
+
+#define ADD_ROW(slices)                                                                            \
+    TS_VECTORIZED static void add_row_##slices(const struct places *places, int64_t n_columns)     \
+    {                                                                                              \
+        add_row(places, n_columns, slices);                                                        \
+    }
+ADD_ROW(16)
+ADD_ROW(4)
+ADD_ROW(1)
+
 /* Adds a row of a view whose rays are closer than a pixel: more than two detector pixels count,
  * each with its weight. */
-static void add_fine(const struct work *work, const struct back_view *view, int64_t row,
-                     const float *line, double *sums)
+static void add_fine_row(const struct work *work, const struct back_view *view, int64_t row,
+                         const struct places *places, int slices)
 {
     const double reach = 1 / view->width, last = (double)(work->scan.grid.n_detectors - 1);
     for (int64_t c = 0; c < work->scan.grid.n_columns; c++) {
         const double at = view->base + (double)row * view->per_row + (double)c * view->per_column;
         const double end = fmin(at + reach, last);
-        for (double d = ceil(fmax(at - reach, 0)); d <= end; d++)
-            sums[MARGIN + (int64_t)d] +=
-                (double)(float)(view->scale * fmax(1 - view->width * fabs(d - at), 0)) * line[c];
+        for (double d = ceil(fmax(at - reach, 0)); d <= end; d++) {
+            const double weight = (float)(view->scale * fmax(1 - view->width * fabs(d - at), 0));
+            double *sum = places->sums + (MARGIN + (int64_t)d) * slices;
+            for (int s = 0; s < slices; s++)
+                sum[s] += weight * places->samples[c * slices + s];
+        }
     }
 }
 
-/* Adds the pixels of n slices in one view. */
+/* Adds the pixels of some slices in one view. */
 static void add_view(const struct work *work, int64_t v, const struct ts_image *in, int64_t z,
-                     int64_t n, const struct places *places)
+                     int slices, const struct places *places)
 {
     const int64_t n_rows = work->scan.grid.n_rows, n_columns = work->scan.grid.n_columns;
     const struct back_view *views = work->views;
     const bool fine = !work->fan && views[v].width < 1 - 1e-9;
     for (int64_t row = 0; row < n_rows; row++) {
-        if (!fine)
-            (work->fan ? find_fan_places : find_places)(work, v, row, places);
-        for (int64_t s = 0; s < n; s++) {
+        for (int s = 0; s < slices; s++) {
             const float *line = (const float *)in->data + ((z + s) * n_rows + row) * n_columns;
-            double *sums = places->sums + s * sums_of_slice(work);
-            if (fine)
-                add_fine(work, &views[v], row, line, sums);
-            for (int64_t c = 0; !fine && c < n_columns; c++) {
-                sums[places->at[c]] += (double)places->below[c] * line[c];
-                sums[places->at[c] + 1] += (double)places->above[c] * line[c];
-            }
+            for (int64_t c = 0; c < n_columns; c++)
+                places->samples[c * slices + s] = line[c];
         }
+        if (fine) {
+            add_fine_row(work, &views[v], row, places, slices);
+            continue;
+        }
+        (work->fan ? find_fan_places : find_places)(work, v, row, places);
+        (slices == 16 ? add_row_16 : slices == 4 ? add_row_4 : add_row_1)(places, n_columns);
     }
 }
 
@@ -212,19 +243,22 @@ static void project(const struct work *work, const struct ts_image *in, struct t
 {
     const int64_t nz = out->axes[0].n, n_views = work->scan.n_views,
                   n_detectors = work->scan.grid.n_detectors;
+    for (int64_t z = 0, groups; z < nz; z += groups * ts_slice_group(nz - z)) {
+        const int slices = ts_slice_group(nz - z);
+        groups = (nz - z) / slices;
 #pragma omp parallel for schedule(dynamic) num_threads(work->forth.threads)
-    for (int64_t i = 0; i < (nz + SLICES - 1) / SLICES * n_views; i++) {
-        const int64_t v = i % n_views, z = i / n_views * SLICES,
-                      n = nz - z < SLICES ? nz - z : SLICES;
-        struct memory_layout own = {.base = (char *)work->step +
-                                            (size_t)omp_get_thread_num() * work->own_bytes};
-        const struct places places = lay_out_own(work, &own);
-        memset(places.sums, 0, (size_t)(n * sums_of_slice(work)) * sizeof *places.sums);
-        add_view(work, v, in, z, n, &places);
-        for (int64_t s = 0; s < n; s++) {
-            float *row = (float *)out->data + ((z + s) * n_views + v) * n_detectors;
-            for (int64_t d = 0; d < n_detectors; d++)
-                row[d] = (float)places.sums[s * sums_of_slice(work) + MARGIN + d];
+        for (int64_t i = 0; i < groups * n_views; i++) {
+            const int64_t v = i % n_views, first = z + i / n_views * slices;
+            struct memory_layout own = {.base = (char *)work->step +
+                                                (size_t)omp_get_thread_num() * work->own_bytes};
+            const struct places places = lay_out_own(work, &own);
+            memset(places.sums, 0, (size_t)(slices * sums_of_slice(work)) * sizeof *places.sums);
+            add_view(work, v, in, first, slices, &places);
+            for (int s = 0; s < slices; s++) {
+                float *row = (float *)out->data + ((first + s) * n_views + v) * n_detectors;
+                for (int64_t d = 0; d < n_detectors; d++)
+                    row[d] = (float)places.sums[(MARGIN + d) * slices + s];
+            }
         }
     }
 }
