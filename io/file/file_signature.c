@@ -39,7 +39,7 @@ const char *ts_file_signature(int fd, const char *path)
 
 const char *ts_file_unpack_hint(const char *format)
 {
-    return !strcmp(format, "gzip")      ? "gunzip it first"
+    return !strcmp(format, "gzip")      ? "`zcat FILE > NEW` unpacks it, whatever its name ends in"
            : !strcmp(format, "archive") ? "unpack it first"
                                         : NULL;
 }

@@ -38,6 +38,9 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
     const enum angle_unit unit = (enum angle_unit)params->angle_unit;
     struct hdf5_ref theta;
+    projections->angles_hint = "`hdf5: FILE` with `path: /exchange/data`, `axes: [view, z, "
+                               "detector]`, `quantity: counts`, "
+                               "theta_start and theta_stop reads the frames with even angles";
     if (start != stop)
         return ts_param_error(set, start ? "theta_start" : "theta_stop", "angles-missing",
                               input->diag,
@@ -64,7 +67,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
 /* A file that names its axes must name those of the format. */
 static enum ts_status check_axes(const struct projections *projections)
 {
-    char axes[64], shown[256];
+    char axes[64], shown[256], order[64];
     const enum ts_status status = ts_hdf5_input_text(
         &projections->input, &projections->stack.dataset, "axes", axes, sizeof axes);
     if (status != TS_OK)
@@ -77,9 +80,16 @@ static enum ts_status check_axes(const struct projections *projections)
         (projections->stack.storage.rank == 2 && !strcmp(axes, "y:x")))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, axes);
-    return ts_hdf5_input_refuse(&projections->input, "axes-order",
-                                "the axes of %s are %s, expected theta:y:x",
-                                projections->stack.name, shown);
+    ts_hdf5_input_refuse(&projections->input, "axes-order",
+                         "the axes of %s are %s, expected theta:y:x", projections->stack.name,
+                         shown);
+    const bool views = projections->kind == FRAMES_PROJECTIONS;
+    const char *const read[3] = {views ? "view" : "frame", "z", "detector"};
+    if (ts_scan_field_order(axes, read, order, sizeof order))
+        ts_diag_hint(projections->input.diag,
+                     "`hdf5: FILE` with `path: %s`, `axes: %s`, `quantity: counts`%s reads it",
+                     projections->stack.name, order, views ? ", `angles: /exchange/theta`" : "");
+    return TS_BAD_INPUT;
 }
 
 /* A single flat or dark may be stored as (y, x). It is then read as one frame, whose axis comes
@@ -265,6 +275,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     const struct exchange_params *params = set->values;
     const char *name = names[params->frames];
     struct hdf5_ref dataset;
+    projections->kind = (enum frames)params->frames;
     enum ts_status status = ts_hdf5_input_find_root(&projections->input, name, &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = ts_hdf5_input_refuse(&projections->input, "frames-missing",
@@ -279,7 +290,6 @@ static enum ts_status find_all(struct projections *projections, const struct par
            sizeof many_frames);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
-    projections->kind = (enum frames)params->frames;
     if (ts_param_given(set, "pixel_size"))
         projections->spacing_mm[0] = projections->spacing_mm[1] = params->pixel_size;
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)

@@ -107,6 +107,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
     const enum angle_unit unit = (enum angle_unit)params->angle_unit;
     struct hdf5_ref angles;
+    projections->angles_hint = "theta_start and theta_stop, in place of `angles`, read the views "
+                               "with even angles";
     if (projections->volume || has_frames(params))
         return !start && !stop && !*params->angles
                    ? TS_OK

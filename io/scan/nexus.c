@@ -404,6 +404,8 @@ static enum ts_status read_angles(struct nexus *nexus)
     struct hdf5_ref dataset;
     double *angles = NULL;
     int64_t n = 0;
+    projections->angles_hint = "angles: PATH takes them from another dataset of the file, such as "
+                               "one that h5py adds: one angle for each frame, flats and darks too";
     enum ts_status status = find_angles(nexus, &dataset);
     if (status == TS_OK)
         status = read_list(nexus, &dataset, *given ? given : "rotation_angle", &angles, &n, units,
@@ -411,14 +413,18 @@ static enum ts_status read_angles(struct nexus *nexus)
     if (status != TS_OK)
         return status;
     if (!angles)
-        return ts_hdf5_input_refuse(nexus->input, "angles-missing",
-                                    "there is no %s: the angles are not known",
-                                    *given ? given : "rotation_angle in the entry");
-    if (n != n_frames)
-        return ts_hdf5_input_refuse(nexus->input, "angle-count",
-                                    "rotation_angle has %" PRId64 " angles, expected %" PRId64
-                                    ", one for each frame",
-                                    n, n_frames);
+        ts_hdf5_input_refuse(nexus->input, "angles-missing",
+                             "there is no %s: the angles are not known",
+                             *given ? given : "rotation_angle in the entry");
+    else if (n != n_frames)
+        ts_hdf5_input_refuse(nexus->input, "angle-count",
+                             "rotation_angle has %" PRId64 " angles, expected %" PRId64
+                             ", one for each frame",
+                             n, n_frames);
+    if (!angles || n != n_frames) {
+        ts_diag_hint(nexus->input->diag, "%s", projections->angles_hint);
+        return TS_BAD_INPUT;
+    }
     if (unit == ANGLE_UNIT_FILE)
         unit = ts_angle_unit_of(units);
     if (unit == ANGLE_UNIT_FILE) {

@@ -84,15 +84,45 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
     return TS_OK;
 }
 
+/* ---- angles ---------------------------------------------------------------------------------- */
+
+/* Refuses angles of views that drop_views does not leave out, if they are not finite. The others
+ * get one of a view that stays. */
+static enum ts_status check_finite(const struct projections *projections, double *angles, int64_t n)
+{
+    const struct hdf5_input *input = &projections->input;
+    const int64_t *kept;
+    int64_t n_kept;
+    enum ts_status status =
+        ts_drop_views(input->set, n, projections->arena, &kept, &n_kept, input->diag);
+    bool *marks = status == TS_OK ? calloc((size_t)n, sizeof *marks) : NULL;
+    if (!marks)
+        return status == TS_OK ? ts_diag_no_memory(input->diag, (size_t)n) : status;
+    for (int64_t i = 0; i < n_kept; i++)
+        marks[kept ? kept[i] : i] = !isfinite(angles[kept ? kept[i] : i]);
+    const struct view_ranges wrong = ts_view_ranges(marks, n);
+    free(marks);
+    for (int64_t i = 0; wrong.count == 0 && i < n; i++)
+        if (!isfinite(angles[i]))
+            angles[i] = angles[kept[0]];
+    if (wrong.count == 0)
+        return TS_OK;
+    status = ts_hdf5_input_refuse(input, "angle-not-finite",
+                                  "the angle of view %" PRId64 " is %g, expected a finite number%s",
+                                  wrong.first, angles[wrong.first],
+                                  wrong.count > 1 ? ", and others are not finite either" : "");
+    if (!ts_drop_views_hint(input->set, &wrong, n, input->diag) && projections->angles_hint)
+        ts_diag_hint(input->diag, "%s", projections->angles_hint);
+    return status;
+}
+
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n,
                                      enum angle_unit unit, bool sure)
 {
     const struct hdf5_input *input = &projections->input;
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(angles[i]))
-            return ts_hdf5_input_refuse(
-                input, "angle-not-finite",
-                "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
+    const enum ts_status status = check_finite(projections, angles, n);
+    if (status != TS_OK)
+        return status;
     const double range = ts_angles_to_degrees(angles, n, unit), turns = range / (2 * M_PI);
     if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range, n) && !sure) {
         ts_hdf5_input_refuse(
@@ -130,11 +160,13 @@ enum ts_status ts_projections_listed(struct projections *projections,
     enum ts_status status = ts_hdf5_stack_list(input, dataset, name, 1 << 20, &angles, &n);
     if (status == TS_OK && angles)
         status = ts_scan_field_warn_of_scale(input, dataset, name);
-    if (status == TS_OK && n != projections->n_views)
+    if (status == TS_OK && n != projections->n_views) {
         status =
             ts_hdf5_input_refuse(input, "angle-count",
                                  "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s",
                                  name, n, projections->n_views, view);
+        ts_diag_hint(input->diag, "%s", projections->angles_hint);
+    }
     if (status == TS_OK && !sure)
         status = ts_hdf5_input_text(input, dataset, "units", units, sizeof units);
     if (status != TS_OK)
@@ -400,37 +432,9 @@ static enum ts_status drop_views(struct projections *projections)
 
 /* ---- what was never written ------------------------------------------------------------------ */
 
-/* Views, or slices, of which no value was ever written, as the chain numbers them. */
-struct unwritten {
-    int64_t count, first, last;
-    int64_t run_first, run_end; /* the longest range of those that are there */
-    char ranges[400]; /* [first, end], ... of those that are missing; cut off if too long */
-};
-
-static struct unwritten unwritten_of(const bool *lost, int64_t n)
-{
-    struct unwritten found = {.first = -1};
-    size_t used = 0;
-    for (int64_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && lost[end] == lost[i];)
-            end++;
-        if (!lost[i] && end - i > found.run_end - found.run_first)
-            found.run_first = i, found.run_end = end;
-        if (!lost[i])
-            continue;
-        found.count += end - i;
-        found.first = found.first < 0 ? i : found.first;
-        found.last = end - 1;
-        if (used < sizeof found.ranges)
-            used += (size_t)snprintf(found.ranges + used, sizeof found.ranges - used,
-                                     "%s[%" PRId64 ", %" PRId64 "]", used ? ", " : "", i, end);
-    }
-    return found;
-}
-
 /* Finds the views whose frames are lost. Views that drop_views leaves out are not. */
-static struct unwritten unwritten_views(const struct projection_source *source, const bool *frames,
-                                        bool *views)
+static struct view_ranges unwritten_views(const struct projection_source *source,
+                                          const bool *frames, bool *views)
 {
     const struct projections *projections = &source->projections;
     const int64_t n = projections->stack.n[projections->order[1]];
@@ -440,19 +444,7 @@ static struct unwritten unwritten_views(const struct projection_source *source, 
         if (view >= 0)
             views[projections->kept ? projections->kept[view] : view] = frames[i];
     }
-    return unwritten_of(views, n);
-}
-
-static void hint_at_views(const struct projections *projections, const struct unwritten *views)
-{
-    if (!ts_drop_views_may(projections->input.set) || views->count == projections->n_views)
-        return;
-    if (strlen(views->ranges) + 1 == sizeof views->ranges)
-        ts_diag_hint(projections->input.diag, "drop_views: [[first, end], ...] leaves them out");
-    else
-        ts_diag_hint(projections->input.diag, "drop_views: %s%s%s leaves them out",
-                     strchr(views->ranges, ']')[1] ? "[" : "", views->ranges,
-                     strchr(views->ranges, ']')[1] ? "]" : "");
+    return ts_view_ranges(views, n);
 }
 
 /* Refuses a virtual dataset that has no source for a view. */
@@ -465,15 +457,16 @@ static enum ts_status check_lost(const struct projection_source *source)
         ts_hdf5_stack_check_lost(&projections->input, stack, by_view ? source->map : NULL);
     bool *views = status != TS_OK && by_view ? malloc((size_t)stack->n[0]) : NULL;
     if (views) {
-        const struct unwritten found = unwritten_views(source, stack->lost, views);
-        hint_at_views(projections, &found);
+        const struct view_ranges found = unwritten_views(source, stack->lost, views);
+        ts_drop_views_hint(projections->input.set, &found, projections->n_views,
+                           projections->input.diag);
     }
     free(views);
     return status;
 }
 
 static enum ts_status refuse_unwritten(const struct projections *projections,
-                                       const struct unwritten *found, bool views, int64_t n)
+                                       const struct view_ranges *found, bool views, int64_t n)
 {
     const char *what = !views                                    ? "slices"
                        : projections->kind == FRAMES_PROJECTIONS ? "views"
@@ -484,7 +477,8 @@ static enum ts_status refuse_unwritten(const struct projections *projections,
         " to %" PRId64 ": the program that wrote them was ended early, or has lost them",
         found->count, n, what, projections->stack.name, found->first, found->last);
     if (views)
-        hint_at_views(projections, found);
+        ts_drop_views_hint(projections->input.set, found, projections->n_views,
+                           projections->input.diag);
     else
         ts_diag_hint(projections->input.diag,
                      "slices: [%" PRId64 ", %" PRId64 "] reads the longest range that is there",
@@ -508,9 +502,9 @@ static enum ts_status check_written(const struct projection_source *source)
     bool *lost = malloc((size_t)(n_z + 2 * n));
     if (!lost)
         return ts_diag_no_memory(projections->input.diag, (size_t)(n_z + 2 * n));
-    struct unwritten z = {0}, views = {0};
+    struct view_ranges z = {0}, views = {0};
     if (!sliced && ts_hdf5_stack_unwritten(stack, projections->order[0], true, lost) > 0)
-        z = unwritten_of(lost, n_z);
+        z = ts_view_ranges(lost, n_z);
     if (!volume && ts_hdf5_stack_unwritten(stack, projections->order[1], !sliced, lost + n_z) > 0)
         views = unwritten_views(source, lost + n_z, lost + n_z + n);
     free(lost);
@@ -585,6 +579,8 @@ void ts_projections_add_row(struct frame_means *means, const double *row, const 
     means->low = fmin(means->low, sum / (double)n);
     means->high = fmax(means->high, sum / (double)n);
     means->width = n;
+    if (means->n < PROJECTIONS_MEANS)
+        means->means[means->n++] = sum / (double)n;
     for (int64_t i = 1; before && i < n; i++, means->n_differences++) {
         means->differences += fabs((row[i] - before[i]) - (row[i - 1] - before[i - 1]));
     }
@@ -599,6 +595,31 @@ static double noise_of_means(const struct frame_means *means)
     if (means->n_differences == 0) /* a single detector pixel, or a single frame */
         return INFINITY;
     return (8 + 80 / n) * sqrt(M_PI / 8) * means->differences / n / sqrt((double)means->width);
+}
+
+/* Hints at what helps if half of the frames or more are of another kind, which a median takes:
+ * darks that are brighter, or flats that are darker, with none between them and the others. Returns
+ * false if they are not. */
+static bool hint_at_kind(const struct param_set *set, int64_t n, const struct frame_means *means,
+                         bool darks, struct ts_diag *diag)
+{
+    const double range = means->high - means->low;
+    bool other[PROJECTIONS_MEANS];
+    int64_t count = 0;
+    for (int i = 0; i < means->n; i++) {
+        const double at = (means->means[i] - means->low) / range;
+        if (fabs(at - 0.5) < 0.25)
+            return false;
+        other[i] = darks == (at > 0.5);
+        count += other[i];
+    }
+    if (2 * count < means->n)
+        return false;
+    const struct view_ranges ranges = ts_view_ranges(other, means->n);
+    if (n > means->n || !ts_drop_views_hint(set, &ranges, n, diag))
+        ts_diag_hint(diag, "drop_views of this input leaves out those that are %s than %.6g",
+                     darks ? "brighter" : "darker", 0.5 * (means->low + means->high));
+    return true;
 }
 
 void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
@@ -617,12 +638,14 @@ void ts_projections_warn_means(const struct param_set *set, const char *path, en
     ts_diag_warning(diag, &site,
                     "%s: the %" PRId64 " %s are not alike: their means go from %.6g to %.6g", path,
                     n, ts_projections_frames_name((int32_t)frames), low, high);
-    ts_diag_hint(diag,
-                 darks ? "flat_field: {combine: median} leaves out what differs from most of them"
-                       : "flat_field: {combine: median} leaves out what differs from most of them, "
-                         "as a flat that holds the sample; the stage air after flat_field makes up "
-                         "for a beam that changes, by detector pixels beside the object, where "
-                         "there are some");
+    if (!hint_at_kind(set, n, means, darks, diag))
+        ts_diag_hint(
+            diag, darks
+                      ? "flat_field: {combine: median} leaves out what differs from most of them"
+                      : "flat_field: {combine: median} leaves out what differs from most of them, "
+                        "as a flat that holds the sample; the stage air after flat_field makes up "
+                        "for a beam that changes, by detector pixels beside the object, where "
+                        "there are some");
 }
 
 /* Reads the middle row of a frame. */

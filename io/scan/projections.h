@@ -63,15 +63,16 @@ struct projections {
        NULL: none is known to be. */
     const uint8_t *bad;
     enum source_padding padding;
-    int order[3];          /* axis of the file that holds z, view, detector */
-    int64_t n_views;       /* frames that are given */
-    const int64_t *frames; /* their indices in the file; NULL: all */
-    const int64_t *kept;   /* what drop_views leaves of the views that the format has found; NULL:
-                              all */
-    const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
-    enum frames kind;      /* a warning says where flats or darks differ from each other */
-    double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in
-                              pixels */
+    int order[3];            /* axis of the file that holds z, view, detector */
+    int64_t n_views;         /* frames that are given */
+    const int64_t *frames;   /* their indices in the file; NULL: all */
+    const int64_t *kept;     /* what drop_views leaves of the views that the format has found; NULL:
+                                all */
+    const double *angles;    /* in degrees, one a view; NULL: views are numbered by their frames */
+    const char *angles_hint; /* if the file's angles cannot be used; NULL: none */
+    enum frames kind;        /* a warning says where flats or darks differ from each other */
+    double spacing_mm[2];    /* from row to row, from column to column; 0: not known, lengths are in
+                                pixels */
     bool volume;         /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm; /* volume: from row to row */
     enum ts_quantity quantity;
@@ -116,8 +117,10 @@ enum ts_status ts_projections_listed(struct projections *projections,
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop,
                                     bool endpoint, enum angle_unit unit);
 /* Rows of some flats or darks: the range of their means, and their noise. Starts as FRAME_MEANS. */
+enum { PROJECTIONS_MEANS = 16 }; /* most frames that are looked at for that */
 struct frame_means {
-    double low, high;
+    double low, high, means[PROJECTIONS_MEANS];
+    int n;
     double differences; /* magnitudes of differences of rows and of detector pixels side by side,
                            added up */
     int64_t n_differences, width;
@@ -132,7 +135,6 @@ void ts_projections_add_row(struct frame_means *means, const double *row, const 
 /* Warns if the means of n flats or darks differ by more than noise (flats-differ, darks-differ). */
 void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
                                int64_t n, const struct frame_means *means, struct ts_diag *diag);
-enum { PROJECTIONS_MEANS = 16 }; /* most frames that are looked at for that */
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

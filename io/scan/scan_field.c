@@ -198,6 +198,23 @@ static bool axes_contradict(const char stated[3], const char expected[3])
     return false;
 }
 
+bool ts_scan_field_order(const char *names, const char *const read[3], char *text, size_t size)
+{
+    const bool volume = !strcmp(read[0], "y") || !strcmp(read[1], "y") || !strcmp(read[2], "y");
+    const char *order[3] = {NULL};
+    char cut[256], stated[3];
+    snprintf(cut, sizeof cut, "%s", names);
+    if (!axis_meanings(cut, volume, stated))
+        return false;
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            if (stated[i] == axis_meaning(read[k], volume))
+                order[i] = read[k];
+    snprintf(text, size, "[%s, %s, %s]", order[0], order[1], order[2]);
+    return order[0] && order[1] && order[2] && order[0] != order[1] && order[1] != order[2] &&
+           order[2] != order[0];
+}
+
 static enum ts_status warn_of_names(const struct hdf5_input *input, const struct hdf5_ref *object,
                                     const char *attribute, const char *name,
                                     const char *const read[3])
@@ -219,6 +236,11 @@ static enum ts_status warn_of_names(const struct hdf5_input *input, const struct
         .code = "axes-order", .span = input->set->spans[0], .stage = input->set->owner};
     ts_diag_warning(input->diag, &site, "%s: %s of %s says %s, and it is read as %s, %s, %s",
                     input->path, attribute, name, shown, read[0], read[1], read[2]);
+    char order[64];
+    size_t i;
+    if (ts_scan_field_order(names, read, order, sizeof order) &&
+        ts_param_find(input->set->params, input->set->n_params, "axes", &i))
+        ts_diag_hint(input->diag, "axes: %s reads them as the file says", order);
     return TS_OK;
 }
 

@@ -42,6 +42,9 @@ enum ts_status ts_scan_field_warn_of_axes(const struct hdf5_input *input,
                                           const struct hdf5_ref *group,
                                           const struct hdf5_stack *stack, const char *name,
                                           const char *const read[3]);
+/* Writes the axes that are read, such as {"view", "z", "detector"}, in the order of these names of
+ * the file: "[z, view, detector]". Returns false if the names do not say the order. */
+bool ts_scan_field_order(const char *names, const char *const read[3], char *text, size_t size);
 /* Returns the millimeters of a unit of length; 0 if it is not known. Case is ignored. */
 double ts_scan_field_mm(const char *units);
 

@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct ts_numbers *list_of(const struct param_set *set)
 {
@@ -75,4 +77,39 @@ enum ts_status ts_drop_views(const struct param_set *set, int64_t n, struct aren
     free(dropped);
     *kept = numbers;
     return status;
+}
+
+struct view_ranges ts_view_ranges(const bool *marks, int64_t n)
+{
+    struct view_ranges found = {.first = -1};
+    size_t used = 0;
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && marks[end] == marks[i];)
+            end++;
+        if (!marks[i] && end - i > found.run_end - found.run_first)
+            found.run_first = i, found.run_end = end;
+        if (!marks[i])
+            continue;
+        found.count += end - i;
+        found.first = found.first < 0 ? i : found.first;
+        found.last = end - 1;
+        if (used < sizeof found.ranges)
+            used += (size_t)snprintf(found.ranges + used, sizeof found.ranges - used,
+                                     "%s[%" PRId64 ", %" PRId64 "]", used ? ", " : "", i, end);
+    }
+    return found;
+}
+
+bool ts_drop_views_hint(const struct param_set *set, const struct view_ranges *views, int64_t n,
+                        struct ts_diag *diag)
+{
+    if (!ts_drop_views_may(set) || views->count == 0 || views->count == n)
+        return false;
+    if (strlen(views->ranges) + 1 == sizeof views->ranges)
+        ts_diag_hint(diag, "drop_views: [[first, end], ...] leaves them out");
+    else
+        ts_diag_hint(diag, "drop_views: %s%s%s leaves them out",
+                     strchr(views->ranges, ']')[1] ? "[" : "", views->ranges,
+                     strchr(views->ranges, ']')[1] ? "]" : "");
+    return true;
 }

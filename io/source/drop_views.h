@@ -23,5 +23,16 @@ enum ts_status ts_drop_views(const struct param_set *set, int64_t n, struct aren
                              const int64_t **kept, int64_t *n_kept, struct ts_diag *diag);
 /* Returns true if a set has the parameter but drops nothing. */
 bool ts_drop_views_may(const struct param_set *set);
+/* Those of some views, slices or frames that are marked, as the chain numbers them. */
+struct view_ranges {
+    int64_t count, first, last;
+    int64_t run_first, run_end; /* the longest range of the others */
+    char ranges[400];           /* [first, end], ... of them; cut off if too long */
+};
+struct view_ranges ts_view_ranges(const bool *marks, int64_t n);
+/* Hints that drop_views leaves out these of n views. Returns false, without a hint, if the set has
+ * no such parameter, drops some already, or would lose all. */
+bool ts_drop_views_hint(const struct param_set *set, const struct view_ranges *views, int64_t n,
+                        struct ts_diag *diag);
 
 #endif

@@ -48,6 +48,20 @@ def arrays_of_other_types(folder):
 
 
 @rows
+def packed(folder):
+    """Files that gzip compressed under any name."""
+    arrays(folder)
+    run(*words_of("npy f4.npy axes=z,y,x spacing=1,1,1 | tiff v.tif"), cwd=folder)
+    run(*words_of("npy f4.npy axes=z,y,x spacing=1,1,1 | hdf5 v.h5"), cwd=folder)
+    for name, chain in (("f4.npy", "npy %s axes=z,y,x spacing=1,1,1"), ("v.tif", "tiff %s pages=slices pixel_size=1 spacing_z=1"), ("v.h5", "result %s")):
+        packed = "packed.gz" if name == "v.h5" else "packed"
+        unpacked = "unpacked" + os.path.splitext(name)[1]
+        for words in (chain % packed, ["info", packed], ["run", packed]):
+            os.system(f"cd {folder} && gzip < {name} > {packed} && rm -f {unpacked}")
+            carry(folder, words, "`zcat FILE > NEW` unpacks it, whatever its name ends in", chain % unpacked, V, shell=f"zcat {packed} > {unpacked}")
+
+
+@rows
 def dicom(folder):
     series(folder, "ct")
     run(*words_of("dicom ct"), cwd=folder)

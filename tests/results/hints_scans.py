@@ -228,6 +228,61 @@ def views_that_are_none(folder):
 
 
 @rows
+def angles_that_are_none(folder):
+    """Angles that are no numbers, too few or not there, and axes in another order: what the hints name reads the scan."""
+    half = np.arange(48) * 3.75
+    lines = sinogram(half, 32, 15.5)
+    frames = np.rint(20000 * np.exp(-lines.transpose(1, 0, 2))).astype("u2")
+    even, counts = "theta_start=0 theta_stop=180", np.rint(20000 * np.exp(-lines)).astype("u2")
+    by_path = "hdf5 %s path=/exchange/data axes=view,z,detector quantity=counts " + even
+
+    def holes(*views):
+        degrees = half.copy()
+        degrees[list(views)] = np.nan
+        return degrees
+
+    other = "`hdf5: FILE` with `path: /exchange/data`, `axes: [view, z, detector]`, `quantity: counts`, theta_start and theta_stop reads the frames with even angles"
+    for name, degrees in (("few.h5", half[:40]), ("all.h5", np.full(48, np.nan)), ("more.h5", np.append(half, 180))):
+        exchange(f"{folder}/{name}", frames, degrees)
+        carry(folder, f"exchange {name}", other, by_path % name, counts)
+        carry(folder, f"hdf5 {name} path=/exchange/data axes=view,z,detector quantity=counts angles=/exchange/theta",
+              "theta_start and theta_stop, in place of `angles`, read the views with even angles", by_path % name, counts)
+    for name, views, drop in (("hole.h5", (7,), "[7, 8]"), ("end.h5", (46, 47), "[46, 48]"), ("holes.h5", (0, 5, 6), "[[0, 1], [5, 7]]")):
+        exchange(f"{folder}/{name}", frames, holes(*views))
+        nxtomo(f"{folder}/{name}.nxs", lines, holes(*views))
+        for source in (f"exchange {name}", f"nexus {name}.nxs", f"hdf5 {name} path=/exchange/data axes=view,z,detector quantity=counts angles=/exchange/theta"):
+            carry(folder, source, f"drop_views: {drop} leaves them out", f"{source} drop_views={drop.replace(' ', '')}", (4, 48 - len(views), 32))
+    hint = "angles: PATH takes them from another dataset of the file, such as one that h5py adds: one angle for each frame, flats and darks too"
+    for name in ("few.nxs", "none.nxs", "all.nxs"):
+        nxtomo(f"{folder}/{name}", lines, half)
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            angles = file["entry/sample/rotation_angle"][()]
+            del file["entry/sample/rotation_angle"]
+            file["other"] = angles
+            file["other"].attrs["units"] = "degree"
+            if name != "none.nxs":
+                file["entry/sample/rotation_angle"] = angles[4:] if name == "few.nxs" else angles + np.nan
+                file["entry/sample/rotation_angle"].attrs["units"] = "degree"
+        carry(folder, f"nexus {name}", hint, f"nexus {name} angles=/other", (4, 48, 32))
+    for axes, order, turned in (("y:theta:x", "z, view, detector", (1, 0, 2)), ("x:y:theta", "detector, z, view", (2, 1, 0)), ("theta:x:y", "view, detector, z", (0, 2, 1))):
+        exchange(f"{folder}/order.h5", frames.transpose(turned), half)
+        with h5py.File(f"{folder}/order.h5", "r+") as file:
+            file["exchange/data"].attrs["axes"] = axes
+            del file["exchange/data_dark"]
+            file["exchange/data_dark"] = np.zeros((2, *frames.shape[1:]), "u2").transpose(turned)
+            file["exchange/data_dark"].attrs["axes"] = axes.replace("theta", "theta_dark") if axes == "y:theta:x" else axes
+        carry(folder, "exchange order.h5", f"`hdf5: FILE` with `path: /exchange/data`, `axes: [{order}]`, `quantity: counts`, `angles: /exchange/theta` reads it",
+              f"hdf5 order.h5 path=/exchange/data axes={order.replace(' ', '')} quantity=counts angles=/exchange/theta", counts)
+        if axes != "y:theta:x":
+            order = order.replace("view", "frame")
+            carry(folder, "exchange order.h5 frames=darks", f"`hdf5: FILE` with `path: /exchange/data_dark`, `axes: [{order}]`, `quantity: counts` reads it",
+                  f"hdf5 order.h5 path=/exchange/data_dark axes={order.replace(' ', '')} quantity=counts", (4, 2, 32))
+        order = order.replace("frame", "view")
+        carry(folder, "hdf5 order.h5 path=/exchange/data axes=" + ",".join(reversed(order.split(", "))) + " quantity=counts " + even,
+              f"axes: [{order}] reads them as the file says", f"hdf5 order.h5 path=/exchange/data axes={order.replace(' ', '')} quantity=counts {even}", counts)
+
+
+@rows
 def guesses(folder):
     """`info` of a scan that does not say that it is one says what to try, with the size of a pixel."""
     half = np.arange(48) * 3.75
@@ -357,6 +412,26 @@ def beams_and_fields(folder):
     darks = minus_log("darks.nxs", flat_among) % ""
     carry(folder, darks, "flat_field: {combine: median} leaves out what differs from most of them",
           darks.replace("darks=darks", "darks=darks combine=median"), lambda a: abs(a - lines).max() < 2e-3, again=True)
+
+    for name, first, open_darks, drop in (("darks_half.nxs", 2, [2, 3], "[2, 4]"), ("darks_most.nxs", 0, [0, 1, 2], "[0, 3]"), ("darks_turns.nxs", 0, [0, 2], "[[0, 1], [2, 3]]")):
+        nxtomo(f"{folder}/{name}", lines, half, darks=4)
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            for dark in open_darks:
+                file["entry/instrument/detector/data"][dark] = 20010
+        carry(folder, chain_of(name) + " | minus_log", f"drop_views: {drop} leaves them out",
+              (chain_of(name) + " | minus_log").replace("frames=darks", f"frames=darks drop_views={drop.replace(' ', '')}"), lambda a: abs(a - lines).max() < 2e-3)
+    nxtomo(f"{folder}/darks_many.nxs", lines, half, darks=20)
+    with h5py.File(f"{folder}/darks_many.nxs", "r+") as file:
+        file["entry/instrument/detector/data"][10:20] = 20010
+    many = chain_of("darks_many.nxs") + " | minus_log"
+    carry(folder, many, "drop_views of this input leaves out those that are brighter than 10010",
+          many.replace("frames=darks", "frames=darks drop_views=10,20"), lambda a: abs(a - lines).max() < 2e-3)
+    flats = chain_of("flats_half.nxs") + " | minus_log"
+    nxtomo(f"{folder}/flats_half.nxs", lines, half, flats=4)
+    with h5py.File(f"{folder}/flats_half.nxs", "r+") as file:
+        file["entry/instrument/detector/data"][4:6] = file["entry/instrument/detector/data"][6]
+    carry(folder, flats, "drop_views: [2, 4] leaves them out", flats.replace("frames=flats", "frames=flats drop_views=2,4"),
+          lambda a: abs(a - lines).max() < 2e-3)
 
     def one_pixel(frames):
         frames[4:, :, 20] = 0
