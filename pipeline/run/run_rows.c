@@ -429,10 +429,38 @@ static const double *limit_of(const struct param_set *set, const char *name)
     return ts_param_find(set->params, set->n_params, name, &i) ? ts_param_field(set, i) : NULL;
 }
 
+/* Returns whether the input of a stage is a parallel scan whose axis and angles can be looked at.
+ */
+static bool takes_integrals(const struct stage_context *context)
+{
+    const struct ts_image *in = &context->in;
+    return ts_image_is_sinogram(in) && in->axes[1].kind == TS_AXIS_VIEW &&
+           in->quantity == TS_LINE_INTEGRAL && in->beam.kind == TS_BEAM_PARALLEL &&
+           in->axes[1].unit && !strcmp(in->axes[1].unit, "degree") && !in->axes[2].positions;
+}
+
+static bool reconstructs(const struct stage_context *context)
+{
+    return takes_integrals(context) && !ts_image_is_sinogram(&context->out);
+}
+
+/* Returns whether an axis that a node finds is only found: no reconstruction looks at the slices.
+ */
+static bool only_finds_axis(const struct ts_plan *plan, int32_t node)
+{
+    for (int32_t i = node + 1; i < plan->n_nodes; i++)
+        if (reconstructs(&plan->nodes[i].context))
+            return false;
+    return ts_stage_finds_axes(&plan->nodes[node].context) &&
+           takes_integrals(&plan->nodes[node].context);
+}
+
 unsigned ts_run_rows_kinds(const struct ts_plan *plan, int32_t i)
 {
     const struct plan_node *node = &plan->nodes[i];
     const struct stage_context *context = &node->context;
+    if (node->image_node != i)
+        return only_finds_axis(plan, i) ? 1U << ROWS_OBJECT | 1U << ROWS_CENTER : 0;
     const bool scan =
                    ts_image_is_sinogram(&context->in) && context->in.axes[1].kind == TS_AXIS_VIEW,
                first = scan && is_first(plan, i);
@@ -441,10 +469,7 @@ unsigned ts_run_rows_kinds(const struct ts_plan *plan, int32_t i)
         kinds |= 1U << ROWS_CUT_OFF;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
         kinds |= OF_LIGHT | 1U << ROWS_BRIGHT;
-    if (scan && context->in.quantity == TS_LINE_INTEGRAL &&
-        context->in.beam.kind == TS_BEAM_PARALLEL && !ts_image_is_sinogram(&node->out) &&
-        context->in.axes[1].unit && !strcmp(context->in.axes[1].unit, "degree") &&
-        !context->in.axes[2].positions)
+    if (reconstructs(context))
         kinds |= 1U << ROWS_DOUBTED | 1U << ROWS_CENTER;
     if (scan && context->stage->traits & TRAIT_ENDS_ARE_AIR)
         kinds |= 1U << ROWS_OBJECT_AS_AIR | 1U << ROWS_DARK;
@@ -569,8 +594,7 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     }
 }
 
-/* The detector pixel that the rotation axis is on. */
-static double axis_of(const struct ts_axis *detectors)
+double ts_run_rows_axis(const struct ts_axis *detectors)
 {
     return -detectors->first / ts_axis_spacing(detectors);
 }
@@ -580,7 +604,8 @@ static enum ts_status find_doubts(const struct look *look, struct rows_found *fo
                                   struct rows_found *center, struct ts_diag *diag)
 {
     struct view_doubts doubts;
-    if (!ts_view_doubts(look->values, &look->views, look->n, axis_of(look->detectors), &doubts))
+    if (!ts_view_doubts(look->values, &look->views, look->n, ts_run_rows_axis(look->detectors),
+                        &doubts))
         return ts_diag_no_memory(diag, (size_t)look->n);
     *found = (struct rows_found){doubts.kind, llround(WHOLE * doubts.first),
                                  llround(WHOLE * doubts.second)};
@@ -662,18 +687,18 @@ static enum ts_status look_for(struct run *run, struct rows_found rows[ROWS_KIND
         find_changes(look, changes);
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = {0};
-        if (!(kinds >> kind & 1) || kind == ROWS_CENTER)
+        if (!(kinds >> kind & 1) || (kind == ROWS_CENTER && kinds >> ROWS_DOUBTED & 1))
             continue;
         if (kind == ROWS_DARK || kind == ROWS_DIM || kind == ROWS_STEP || kind == ROWS_DRIFT)
             found = changes[kind];
-        else if (kind == ROWS_DOUBTED)
+        else if (kind == ROWS_DOUBTED || kind == ROWS_CENTER)
             status = find_doubts(look, &found, &rows[ROWS_CENTER], run->diag);
         else if (kind == ROWS_ZINGERS)
             status = find_zingers(look, &found, run->diag);
         else
             found = find((enum rows_kind)kind, look);
         number_views(look, (enum rows_kind)kind, &found);
-        if (found.amount > rows[kind].amount)
+        if (kind != ROWS_CENTER && found.amount > rows[kind].amount)
             rows[kind] = found;
     }
     return status;
@@ -741,5 +766,14 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
         if (slice >= 0 && z >= 0 && z < input->axes[0].n)
             status = look_at_slice(run, node, input, z, run->results[node].rows[place]);
     }
+    return status;
+}
+
+enum ts_status ts_run_look_at_passed(struct run *run, int32_t node, const struct ts_image *image)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = node + 1; status == TS_OK && i < run->plan->n_nodes; i++)
+        if (run->plan->nodes[i].image_node == node)
+            status = ts_run_look_at_rows(run, i, image);
     return status;
 }

@@ -9,11 +9,11 @@
  * (frames-repeated). Of a stage with TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off,
  * air-object), and of line integrals that are read if the object has less than air
  * (integrals-inverted). Of a reconstruction it warns if views contradict the axis or the angles
- * (center-off, center-leans, sample-moved, angles-contradicted), and of a stage with the parameter
- * `lowest` if what it fills is in the shadow of the object (filled-starved). Of counts that are
- * read it warns if they were cut off (counts-piled), and of light if single values are far too
- * bright (views-zingers). Five slices of each volume are looked at; what is told is that of the one
- * nearest to the middle of those that see an object.
+ * (center-off, center-leans, sample-moved, angles-contradicted, views-fan), and of a stage with the
+ * parameter `lowest` if what it fills is in the shadow of the object (filled-starved). Of counts
+ * that are read it warns if they were cut off (counts-piled), and of light if single values are far
+ * too bright (views-zingers). Five slices of each volume are looked at; what is told is that of the
+ * one nearest to the middle of those that see an object.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H
@@ -23,6 +23,8 @@
 /* Examines those of the slices from which a node is computed, if the node's stage has that trait.
  */
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input);
+/* The same for the stages that pass on the image of a node. */
+enum ts_status ts_run_look_at_passed(struct run *run, int32_t node, const struct ts_image *image);
 /* Warns of what was found in all volumes, on all ranks. */
 enum ts_status ts_run_warn_of_rows(struct run *run);
 
@@ -34,6 +36,8 @@ unsigned ts_run_rows_kinds(const struct ts_plan *plan, int32_t node);
 /* Returns the slice at a place, of nz: the middle one, and those that halve the other fifths; -1 if
  * it is that of another place. */
 int64_t ts_run_rows_slice(int64_t nz, int place);
+/* Returns the detector pixel that the rotation axis is on. */
+double ts_run_rows_axis(const struct ts_axis *detectors);
 /* Names the slice, of nz, in which it was found. */
 void ts_run_rows_name(struct rows_found *found, int64_t slice, int64_t nz);
 /* Warns of what was found in the input `in` of a node, behind a stage with TRAIT_ENDS_ARE_AIR or

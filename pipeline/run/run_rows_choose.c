@@ -122,8 +122,9 @@ static enum ts_status join_places(struct run *run, int32_t node, unsigned kinds,
 }
 
 /* Finds an axis that leans: two slices see it on other detector pixels by more than one and than
- * their errors, at least one of them says that it is off, and other slices see it between. */
-static struct rows_found find_lean(const struct places *places)
+ * their errors, at least one of them says that it is off, and other slices see it between. `axis`
+ * is where a search found it; NAN without one. */
+static struct rows_found find_lean(const struct places *places, double axis)
 {
     enum { ERRORS = 3, PART = 4 };
     int low = -1, high = -1;
@@ -135,7 +136,9 @@ static struct rows_found find_lean(const struct places *places)
             continue;
         low = low < 0 || place < low ? place : low;
         high = place > high ? place : high;
-        off |= found[ROWS_DOUBTED].amount == VIEWS_OFF_AXIS;
+        off |= found[ROWS_DOUBTED].amount == VIEWS_OFF_AXIS ||
+               fabs((double)found[ROWS_CENTER].first / WHOLE - axis) >
+                   1 + ERRORS * (double)found[ROWS_CENTER].last / WHOLE;
     }
     if (!off || low == high)
         return (struct rows_found){0};
@@ -187,7 +190,8 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
     bool is_bright = false, is_told = false; /* that air is not 1 */
     struct places places = {.n = 0};
     const enum ts_status status = join_places(run, i, kinds, &places);
-    const struct rows_found lean = find_lean(&places);
+    const struct rows_found lean =
+        find_lean(&places, node->image_node == i ? NAN : ts_run_rows_axis(&node->out.axes[2]));
     if (status == TS_OK && lean.amount > 0)
         ts_run_rows_warn(run->diag, &site, ROWS_LEANS, &lean, in, has_air);
     for (int kind = 0; status == TS_OK && kind < ROWS_OBJECT; kind++) {

@@ -3,6 +3,9 @@
  * What a run says of the rows of a scan, and what helps.
  */
 #include "pipeline/run/run_rows.h"
+
+#include <math.h>
+
 #include "stages/geometry/view_doubts.h"
 
 #define PAD_HINT                                                                                   \
@@ -194,8 +197,26 @@ static void warn_of_unequal(struct ts_diag *diag, struct diag_site *site, const 
     ts_diag_hint(diag, "look at a few frames, in which the object has to move along the rows");
 }
 
+static void warn_of_fan(struct ts_diag *diag, struct diag_site *site,
+                        const struct rows_found *found, int64_t n)
+{
+    const double fan = (double)found->first / ROWS_WHOLE;
+    site->code = "views-fan";
+    ts_diag_warning(diag, site,
+                    "opposite views of %s fit much better as those of a fan of %.1f degrees from "
+                    "end to end of the row%s than as those of parallel rays: the picture is "
+                    "blurred, the more so the farther from the axis",
+                    found->slice, fabs(fan), fan < 0 ? ", with angles of the other sense," : "");
+    ts_diag_hint(diag,
+                 "`beam: fan-flat` of the input%s, with the scanner's `source_axis` and "
+                 "`source_detector` in mm, the latter about %.0f times a detector pixel, and "
+                 "`center: {center: N}` if the axis is not in the middle",
+                 fan < 0 ? ", and the other `angle_sense`" : "",
+                 0.5 * (double)n / tan(fabs(fan) * M_PI / 360));
+}
+
 static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
-                           const struct rows_found *found)
+                           const struct rows_found *found, int64_t n)
 {
     const double first = (double)found->first / ROWS_WHOLE,
                  second = (double)found->last / ROWS_WHOLE;
@@ -241,6 +262,9 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         "these: every second view is of another scan, sample or position",
                         found->slice);
         break;
+    case VIEWS_FAN:
+        warn_of_fan(diag, site, found, n);
+        return;
     case VIEWS_UNLIKE:
         site->code = "opposites-unlike";
         ts_diag_warning(diag, site,
@@ -377,7 +401,7 @@ void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_ki
         warn_of_values(diag, site, kind, found, in);
         return;
     case ROWS_DOUBTED:
-        warn_of_doubts(diag, site, found);
+        warn_of_doubts(diag, site, found, in->axes[2].n);
         return;
     case ROWS_REPEATED:
     case ROWS_BLANK:

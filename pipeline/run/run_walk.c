@@ -259,7 +259,9 @@ static enum ts_status compute_node(struct run *run, int32_t i)
         run->nodes[i].n_parts = 0;
     for (int span = 0; span < run->now[i].todo.n; span++) {
         struct ts_image target = target_of(run, i, span, &offset);
-        const enum ts_status status = loaded ? TS_OK : compute(run, i, &target);
+        enum ts_status status = loaded ? TS_OK : compute(run, i, &target);
+        if (status == TS_OK && !loaded)
+            status = ts_run_look_at_passed(run, i, &target);
         if (status != TS_OK)
             return status;
     }

@@ -22,8 +22,10 @@
 #include "core/search.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
+#include "stages/geometry/view_fan.h"
 #include "stages/geometry/view_leaps.h"
 #include "stages/geometry/view_opposites.h"
+#include "stages/geometry/view_wave.h"
 
 enum {
     LEAST_VIEWS = 12,
@@ -33,8 +35,7 @@ enum {
     BINS_OF_RADIUS = 6,
     MOST_GROUPS = 16,
     LEAST_OF_GROUP = 3, /* views */
-    STRIPS = 16,        /* of a row, one at each end */
-    UNKNOWNS = 4
+    STRIPS = 16         /* of a row, one at each end */
 };
 
 /* Air differs from the line through both ends by this part of the most that is seen, and that line
@@ -60,7 +61,7 @@ static const double least_off = 1, errors_off = 3, better_axis = 2;
  * many detector pixels or a part of the row, differ by so many deviations of noise, and sums by so
  * many times what air does. */
 static const double most_unequal = 0.25, noises_off = 8, times_air = 3;
-static const double noises_drift = 5, least_drift = 0.25, drift_part = 0.002;
+static const double noises_drift = 5, least_drift = 0.25, drift_part = 0.002, drift_even = 0.9;
 
 struct measures {
     double com, var, mirror, smooth; /* mirror: NAN without opposite views */
@@ -246,117 +247,6 @@ static double difference(const struct rows *rows, int64_t a, int64_t b, bool mir
            rows->energy;
 }
 
-/* ---- fits ------------------------------------------------------------------------------------ */
-
-/* Sums of products of the unknowns' columns, and with the values and the first unit vector. */
-struct equations {
-    double at[UNKNOWNS][UNKNOWNS + 2];
-};
-
-/* Solves n equations; the solution is in column UNKNOWNS, and column 0 of the inverse in the next.
- * Returns false if there is none. */
-static bool solve(struct equations *e, int n)
-{
-    for (int i = 0; i < n; i++)
-        e->at[i][UNKNOWNS + 1] = i == 0;
-    for (int i = 0; i < n; i++) { /* the matrix is symmetric and positive */
-        const double pivot = e->at[i][i];
-        if (!(pivot > 1e-9))
-            return false;
-        for (int k = 0; k < UNKNOWNS + 2; k++)
-            e->at[i][k] /= pivot;
-        for (int j = 0; j < n; j++) {
-            const double factor = e->at[j][i];
-            for (int k = 0; j != i && k < UNKNOWNS + 2; k++)
-                e->at[j][k] -= factor * e->at[i][k];
-        }
-    }
-    return true;
-}
-
-static void columns_of(const double *degrees, int64_t v, int turns, double columns[3])
-{
-    const double theta = (double)turns * degrees[v] * M_PI / 180;
-    columns[0] = 1;
-    columns[1] = cos(theta);
-    columns[2] = sin(theta);
-}
-
-static void add(struct equations *e, const double *columns, int n, double at)
-{
-    for (int i = 0; i < n; i++) {
-        for (int k = 0; k < n; k++)
-            e->at[i][k] += columns[i] * columns[k];
-        e->at[i][UNKNOWNS] += columns[i] * at;
-    }
-}
-
-/* Fits a wave of so many periods a turn to a value of each view. Returns the deviation, INFINITY
- * if it cannot be fitted. */
-static double fit_wave(const double *values, const double *degrees, int64_t n, int turns,
-                       double wave[3], double *error)
-{
-    struct equations e = {0};
-    double columns[3], squares = 0;
-    for (int64_t v = 0; v < n; v++) {
-        columns_of(degrees, v, turns, columns);
-        add(&e, columns, 3, values[v]);
-    }
-    if (!solve(&e, 3))
-        return INFINITY;
-    for (int64_t v = 0; v < n; v++) {
-        columns_of(degrees, v, turns, columns);
-        double left = values[v];
-        for (int i = 0; i < 3; i++)
-            left -= columns[i] * e.at[i][UNKNOWNS];
-        squares += left * left;
-    }
-    for (int i = 0; i < 3; i++)
-        wave[i] = e.at[i][UNKNOWNS];
-    *error = sqrt(squares / (double)(n - 3) * fmax(0, e.at[0][UNKNOWNS + 1]));
-    return sqrt(squares / (double)(n - 3));
-}
-
-/* Finds the view from which on the centers of mass fit best if they are moved. Returns the
- * deviation. */
-static double fit_step(const struct rows *rows, int64_t *view, double *step)
-{
-    const int64_t n = rows->n_views, margin = n / 16 + 2;
-    struct equations all = {0}, late = {0};
-    double least = INFINITY, columns[3], squares = 0;
-    const double middle = rows->com[0];
-    for (int64_t v = 0; v < n; v++) {
-        const double at = rows->com[v] - middle;
-        columns_of(rows->degrees, v, 1, columns);
-        add(&all, columns, 3, at);
-        squares += at * at;
-    }
-    for (int64_t v = n - 1; v >= margin; v--) {
-        columns_of(rows->degrees, v, 1, columns);
-        add(&late, columns, 3, rows->com[v] - middle);
-        if (v > n - margin)
-            continue;
-        struct equations e = all;
-        for (int i = 0; i < 3; i++)
-            e.at[i][3] = e.at[3][i] = late.at[0][i];
-        e.at[3][3] = late.at[0][0];
-        e.at[3][UNKNOWNS] = late.at[0][UNKNOWNS];
-        double left = squares, right[UNKNOWNS];
-        for (int i = 0; i < UNKNOWNS; i++)
-            right[i] = e.at[i][UNKNOWNS];
-        if (!solve(&e, UNKNOWNS))
-            continue;
-        for (int i = 0; i < UNKNOWNS; i++)
-            left -= right[i] * e.at[i][UNKNOWNS];
-        if (left >= least)
-            continue;
-        least = left;
-        *view = v;
-        *step = e.at[3][UNKNOWNS];
-    }
-    return sqrt(fmax(0, least) / (double)(n - UNKNOWNS));
-}
-
 /* ---- angles ---------------------------------------------------------------------------------- */
 
 /* Measures how these angles fit; `pairs` are the opposite views. */
@@ -366,11 +256,11 @@ static struct measures measure(const struct rows *rows, const double *degrees,
     const int64_t n = rows->n_views;
     struct measures found = {.mirror = 0};
     double low = INFINITY, high = -INFINITY, com[3] = {0}, var[3], error;
-    found.com = fit_wave(rows->com, degrees, n, 1, com, &found.error);
+    found.com = ts_view_wave(rows->com, degrees, n, 1, com, &found.error);
     found.center = com[0];
     found.along[0] = com[1];
     found.along[1] = com[2];
-    found.var = fit_wave(rows->var, degrees, n, 2, var, &error) / (2 * rows->radius);
+    found.var = ts_view_wave(rows->var, degrees, n, 2, var, &error) / (2 * rows->radius);
     for (int64_t v = 0; v < n; v++) {
         rows->places[v] = (struct view_place){ts_view_circular(degrees[v]), v};
         low = fmin(low, degrees[v]);
@@ -596,13 +486,12 @@ static void doubt_axis(const struct rows *rows, const struct measures *now, doub
 static void subtract_wave(double *values, const double *degrees, int64_t n, int turns,
                           double divisor)
 {
-    double wave[3], columns[3], error;
-    if (!isfinite(fit_wave(values, degrees, n, turns, wave, &error)))
+    double wave[3], error;
+    if (!isfinite(ts_view_wave(values, degrees, n, turns, wave, &error)))
         return;
     for (int64_t v = 0; v < n; v++) {
-        columns_of(degrees, v, turns, columns);
-        for (int i = 0; i < 3; i++)
-            values[v] -= columns[i] * wave[i];
+        const double theta = (double)turns * degrees[v] * M_PI / 180;
+        values[v] -= wave[0] + wave[1] * cos(theta) + wave[2] * sin(theta);
         values[v] /= divisor;
     }
 }
@@ -647,14 +536,15 @@ static bool find_leaps(struct rows *rows, const struct ts_axis *views, bool comp
 static bool has_moved(const struct rows *rows, int64_t *view, double *step)
 {
     double wave[3], error;
-    const double now = fit_wave(rows->com, rows->degrees, rows->n_views, 1, wave, &error),
-                 moved = fit_step(rows, view, step);
+    const double now = ts_view_wave(rows->com, rows->degrees, rows->n_views, 1, wave, &error),
+                 moved = ts_view_wave_step(rows->com, rows->degrees, rows->n_views, view, step);
     return rows->n_views >= LEAST_ANGLES && now > bad_moment(rows) && better * moved < now &&
            fabs(*step) > 1;
 }
 
 /* Returns whether the residuals of centers of mass are more than noise, and than hardening of the
- * beam explains, which changes sums as well. Angles that are wrong leave residuals of variances. */
+ * beam explains, which changes sums as well. Angles that are wrong leave residuals of variances.
+ * Small residuals count as well if an even drift explains most of them. */
 static bool drifts(const struct rows *rows, struct view_doubts *doubts)
 {
     const struct grouped com = group_views(rows->com, rows->n_views),
@@ -662,8 +552,11 @@ static bool drifts(const struct rows *rows, struct view_doubts *doubts)
                          mass = group_views(rows->mass, rows->n_views);
     const double reach = 0.5 * (double)(rows->end - rows->first);
     doubts->first = fmax(-com.low, com.high);
-    return com.deviation > fmax(least_drift, drift_part * (double)rows->n) &&
-           com.deviation > noises_drift * com.noise &&
+    if (com.deviation <= least_drift ||
+        (com.deviation <= drift_part * (double)rows->n &&
+         ts_view_wave_drift(rows->com, rows->degrees, rows->n_views) <= drift_even * com.deviation))
+        return false;
+    return com.deviation > noises_drift * com.noise &&
            com.deviation > 2 * fmax(0, mass.high / mass.low - 1) * reach &&
            var.deviation < fmax(0.5 * com.deviation, noises_drift * var.noise);
 }
@@ -725,14 +618,16 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
         doubt_leaps(rows, comparable, &leaps, view, step, doubts);
     } else if (ts_view_alternate(rows->p, rows->degrees, rows->n_views, rows->n)) {
         doubts->kind = VIEWS_ALTERNATE;
+    } else if (moved && !unlike) {
+        *doubts = (struct view_doubts){VIEWS_MOVED, (double)view, step, NAN, NAN};
+    } else if (comparable && !unlike && drifts(rows, doubts)) {
+        doubts->kind = VIEWS_DRIFT;
+    } else if ((doubts->first =
+                    ts_view_fan(rows->p, rows->degrees, rows->n_views, rows->n, axis)) != 0) {
+        doubts->kind = VIEWS_FAN;
+        return !isnan(doubts->first);
     } else if (unlike) {
         doubts->kind = VIEWS_UNLIKE;
-    } else if (moved) {
-        doubts->kind = VIEWS_MOVED;
-        doubts->first = (double)view;
-        doubts->second = step;
-    } else if (comparable && drifts(rows, doubts)) {
-        doubts->kind = VIEWS_DRIFT;
     } else if (comparable) {
         doubts->center = now.center;
         doubts->error = now.error;

@@ -24,6 +24,7 @@ enum view_doubt {
     VIEWS_DRIFT,     /* first: detector pixels by which centers of mass leave the wave, at most */
     VIEWS_ALTERNATE, /* every second view is of another scan */
     VIEWS_UNLIKE,    /* opposite views are no mirror images */
+    VIEWS_FAN,       /* first: degrees of the fan, below 0 if it turns in the other sense */
     VIEWS_STRAY      /* first: the first view that strays, second: how many do */
 };
 struct view_doubts {

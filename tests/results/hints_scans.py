@@ -283,6 +283,25 @@ def angles_that_are_none(folder):
 
 
 @rows
+def fans_that_are_called_parallel(folder):
+    """Scanners of several fans, with angles of both senses; the number of the hint is that of the scanner."""
+    y, x = np.mgrid[:48, :48] - 23.5
+    volume = np.repeat(sum(mu * ((x - u) ** 2 + (y - v) ** 2 < r * r) for u, v, r, mu in ((-2, 3, 14, 0.05), (6, -5, 4, 0.08), (-9, -3, 3, -0.03)))[None], 3, axis=0)
+    np.save(f"{folder}/mu.npy", volume.astype("f4"))
+    for far, ends in ((1200, "0 theta_stop=360"), (500, "360 theta_stop=0"), (300, "0 theta_stop=360")):
+        fan = f"beam=fan-flat source_axis={far / 2} source_detector={far}"
+        run(*words_of(f"npy mu.npy quantity=attenuation spacing=1,1,1 | radon views=180 arc=360 {fan} detectors=72 detector_spacing=2"), cwd=folder)
+        np.save(f"{folder}/lines.npy", image(folder))
+        sense = "angle_sense=y-to-x " if ends[0] == "3" else ""
+        views = f"npy lines.npy axes=z,view,detector quantity=line_integral spacing=2,2 theta_start={ends} "
+        said = "`beam: fan-flat` of the input%s, with the scanner's `source_axis` and `source_detector` in mm, the latter about "
+        carry(folder, views + "| fbp rows=48 columns=48 pixel_size=1", said % (", and the other `angle_sense`" if sense else ""),
+              f"{views} {sense}{fan} | fbp rows=48 columns=48 pixel_size=1", lambda a: np.sqrt(((a - volume) ** 2).mean()) < 0.006)
+        shown = run(*words_of(views + "| fbp"), cwd=folder).stderr
+        assert abs(float(re.search(r"about (\d+) times", shown)[1]) * 2 / far - 1) < 0.03, shown
+
+
+@rows
 def guesses(folder):
     """`info` of a scan that does not say that it is one says what to try, with the size of a pixel."""
     half = np.arange(48) * 3.75
@@ -306,7 +325,8 @@ def rotation_axes(folder):
     half, whole = np.arange(48) * 3.75, np.arange(96) * 3.75
     nxtomo(f"{folder}/middle.nxs", sinogram(half, 32, 15.5), half)
     run(*words_of(chain_of("middle.nxs") + " | minus_log | fbp"), cwd=folder)
-    about = alike(image(folder))
+    image_of_middle = image(folder)
+    about = alike(image_of_middle)
     nxtomo(f"{folder}/pixel.nxs", sinogram(half, 32, 13), half, x_rotation_axis_pixel_position=13.0)
     nxtomo(f"{folder}/offset.nxs", sinogram(half, 32, 12.5), half, x_rotation_axis_pixel_position=-3.0)
     after = " | minus_log | %s | fbp"
@@ -316,6 +336,10 @@ def rotation_axes(folder):
     carry(folder, chain_of("offset.nxs") + " | minus_log | fbp",
           "center: {center: -3, convention: offset} takes that for the distance from the middle, as files of the ESRF have it; center: {} searches",
           (chain_of("offset.nxs") + after % "center center=-3 convention=offset", chain_of("offset.nxs") + after % "center"), about)
+    drift = np.pi**2 / 4 * np.arange(48)[:, None] / 48  # an object 1 pixel elsewhere, and another axis
+    nxtomo(f"{folder}/drift.nxs", sinogram(half, 32, 15.5 + drift), half)
+    carry(folder, chain_of("drift.nxs") + " | minus_log | fbp", "`center: {}` before it finds the axis", chain_of("drift.nxs") + after % "center",
+          lambda a: alike(image_of_middle[:, :, 1:])(a[:, :, :-1]))
     nxtomo(f"{folder}/half.nxs", sinogram(whole, 32, 6), whole, field_of_view="Half")
     carry(folder, chain_of("half.nxs") + " | minus_log | fbp", "after minus_log: center: {method: overlap}, then stitch: {}",
           chain_of("half.nxs") + after % "center method=overlap | stitch", about)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "stages/geometry/view_doubts.h"
+#include "stages/geometry/view_fan.h"
 #include "tests/support/support.h"
 
 enum { N = 97, MOST_VIEWS = 240, DISCS = 4 };
@@ -22,15 +23,20 @@ struct ellipse {
     double x, y, a, b, value;
 };
 
-/* Adds what a view at `degrees` sees, with the axis on `center`. */
-static void draw(const struct ellipse *e, double degrees, double center, float *row)
+/* Adds what a view at `degrees` of a row of n sees, with the axis on `center`. */
+static void draw_row(const struct ellipse *e, double degrees, double center, int n, float *row)
 {
     const double theta = degrees * M_PI / 180, c = cos(theta), s = sin(theta),
                  width = e->a * e->a * c * c + e->b * e->b * s * s;
-    for (int d = 0; d < N; d++) {
+    for (int d = 0; d < n; d++) {
         const double t = d - center - e->x * c - e->y * s;
         row[d] += (float)(e->value * 2 * e->a * e->b / width * sqrt(fmax(0, width - t * t)));
     }
+}
+
+static void draw(const struct ellipse *e, double degrees, double center, float *row)
+{
+    draw_row(e, degrees, center, N, row);
 }
 
 enum angles { HALF, WHOLE, ENDS, GOLDEN, JITTER, WRAPPED, LIMITED, SHORT, BACKWARDS, ODD, ANGLES };
@@ -285,6 +291,43 @@ Test(view_doubts, sums_that_differ_and_drifts_are_found)
     }
 }
 
+/* Of an even drift over a whole turn a third is left, also of a wide row; over half a turn it is
+ * another axis. */
+Test(view_doubts, even_drifts_of_wide_rows_are_found)
+{
+    static const struct {
+        double arc, drift, axis;
+        enum view_doubt doubt;
+    } rows[] = {{360, 4, 255.5, VIEWS_DRIFT},         {360, 4, 257.5, VIEWS_DRIFT},
+                {360, -6, 255.5, VIEWS_DRIFT},        {360, 2, 256.5, VIEWS_DRIFT},
+                {360, 0.5, 255.5, VIEWS_NOT_DOUBTED}, {360, 0, 255.5, VIEWS_NOT_DOUBTED},
+                {180, 4, 257.5, VIEWS_NOT_DOUBTED},   {180, 4, 255.5, VIEWS_OFF_AXIS}};
+    static const struct ellipse object[] = {
+        {20, -12, 160, 150, 0.005}, {60, 40, 24, 20, 0.01}, {-80, 20, 16, 30, -0.004}};
+    enum { VIEWS = 240, WIDE = 512 };
+    static float p[VIEWS * WIDE];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 2; i++) {
+        const size_t row = i / 2;
+        uint64_t seed = i + 1;
+        double degrees[VIEWS];
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < VIEWS; v++) {
+            const double part = (double)v / VIEWS;
+            degrees[v] = rows[row].arc * part;
+            for (int k = 0; k < 3; k++)
+                draw_row(object + k, degrees[v], 255.5 + rows[row].drift * part, WIDE,
+                         p + v * WIDE);
+        }
+        add_noise(p, VIEWS * WIDE, i % 2 ? 0.002 : 0, &seed);
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = VIEWS, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, WIDE, rows[row].axis, &doubts));
+        cr_expect_eq(doubts.kind, rows[row].doubt, "row %zu, %zu: kind %d, %g, %g", row, i % 2,
+                     (int)doubts.kind, doubts.first, doubts.second);
+    }
+}
+
 /* Of views that are opposite by their angles, and are not, nothing is left over if they are shifted
  * and scaled; those of a beam that gets darker are mirror images all the same. Of views of two
  * scans in turn, the next but one is more alike. */
@@ -326,5 +369,77 @@ Test(view_doubts, views_that_are_unlike_opposite_or_next_ones_are_found)
         cr_assert(ts_view_doubts(p, &views, N, 48, &doubts));
         cr_expect_eq(doubts.kind, rows[row].doubt, "row %zu, %zu: kind %d, %g, %g", row, i % 2,
                      (int)doubts.kind, doubts.first, doubts.second);
+    }
+}
+
+/* Adds what a view of a fan of so many degrees sees; below 0 its angles fall where they rise. */
+static void draw_fan(const struct ellipse *e, double degrees, double center, double fan, float *row)
+{
+    const double far = 0.5 * N / tan(fabs(fan) * M_PI / 360);
+    for (int d = 0; d < N; d++) {
+        const double gamma = atan((d - center) / far),
+                     theta = degrees * M_PI / 180 * (fan < 0 ? -1 : 1) + gamma, c = cos(theta),
+                     s = sin(theta), width = e->a * e->a * c * c + e->b * e->b * s * s,
+                     t = far * sin(gamma) - e->x * c - e->y * s;
+        row[d] += (float)(e->value * 2 * e->a * e->b / width * sqrt(fmax(0, width - t * t)));
+    }
+}
+
+Test(view_doubts, views_of_a_fan_are_found)
+{
+    static const struct ellipse objects[][3] = {
+        {{2, 3, 30, 20, 0.02}, {14, -5, 6, 6, 0.03}, {-12, 6, 4, 7, 0.03}},
+        {{14, -10, 18, 18, 0.02}, {20, 5, 5, 5, 0.05}, {-20, 3, 3, 3, 0.05}},
+        {{0, 0, 60, 45, 0.02}, {20, 5, 9, 4, 0.05}, {-25, -8, 6, 3, -0.02}}}; /* is cut off */
+    static const double fans[] = {2, 5, 10, 25, -3, -12};
+    enum { VIEWS = 240 };
+    static float p[VIEWS * N];
+    for (size_t i = 0; i < sizeof fans / sizeof *fans * 3 * 2; i++) {
+        const double fan = fans[i / 6], center = i % 2 ? 48 : 45;
+        double degrees[VIEWS];
+        uint64_t seed = i + 1;
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < VIEWS; v++) {
+            degrees[v] = 360.0 * v / VIEWS;
+            for (int k = 0; k < 3; k++)
+                draw_fan(objects[i / 2 % 3] + k, degrees[v], center, fan, p + v * N);
+        }
+        add_noise(p, VIEWS * N, i % 2 ? 0.002 : 0, &seed);
+        struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = VIEWS, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, center, &doubts));
+        cr_expect_eq(doubts.kind, VIEWS_FAN, "fan %g, %zu: kind %d", fan, i % 6, (int)doubts.kind);
+        cr_expect_float_eq(doubts.first, fan, 0.1 * fabs(fan) + 0.2, "%g: %g", fan, doubts.first);
+        views.n = VIEWS / 2; /* half a turn does not show it */
+        cr_expect_eq(ts_view_fan(p, degrees, views.n, N, center), 0);
+    }
+}
+
+/* 2000 scans of a whole turn. */
+Test(view_doubts, parallel_views_are_no_fan)
+{
+    static const double noises[] = {0, 0.001, 0.01, 0.05, 0.2};
+    static float p[MOST_VIEWS * N];
+    for (uint64_t i = 0; i < 2000; i++) {
+        uint64_t seed = i + 1;
+        double degrees[MOST_VIEWS];
+        struct ellipse object[DISCS];
+        const int n = make_angles(i % 3 ? WHOLE : WRAPPED, &seed, degrees),
+                  discs = make_object(&seed, i % 7 == 3, object);
+        const double center = 48 + 8 * ts_random_unit(&seed) - 4, hard = i % 13 == 6 ? 0.001 : 0,
+                     taken = center + (i % 11 == 5 ? 6 * ts_random_unit(&seed) - 3 : 0),
+                     drift = i % 17 == 8 ? 0.3 : 0;
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < n; v++) {
+            degrees[v] *= i % 3 ? 1 : 2;
+            for (int k = 0; k < discs; k++)
+                draw(object + k, degrees[v], center, p + v * N);
+            for (int d = 0; d < N; d++)
+                p[v * N + d] +=
+                    (float)(drift * v / n - hard * (double)p[v * N + d] * (double)p[v * N + d]);
+        }
+        add_noise(p, n * N, noises[i % 5], &seed);
+        cr_expect_eq(ts_view_fan(p, degrees, n, N, taken), 0, "scan %d", (int)i);
     }
 }
