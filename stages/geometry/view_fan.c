@@ -86,8 +86,13 @@ static void bin_row(const float *row, int64_t n, double first, double width, int
     for (int64_t b = 0; b < bins; b++) {
         const double low = first + (double)b * width, high = low + width;
         double sum = 0;
-        for (int64_t d = (int64_t)fmax(0, floor(low)); d < n && (double)d < high; d++)
-            sum += (double)row[d] * (fmin(high, (double)(d + 1)) - fmax(low, (double)d));
+        const int64_t begin = (int64_t)fmax(0, floor(low)),
+                      end = (int64_t)fmin((double)n, ceil(high));
+        for (int64_t d = begin; d < end; d++)
+            sum += (double)row[d];
+        if (begin < end) /* of the outermost ones a part is outside */
+            sum -= (double)row[begin] * fmax(0, low - (double)begin) +
+                   (double)row[end - 1] * fmax(0, (double)end - high);
         out[b] = (float)(sum / width);
     }
 }
