@@ -98,6 +98,22 @@ static void warn_of_decay(struct dicom_series *series)
                              last - first);
 }
 
+/* Warns of counts that were counted for times of several lengths. */
+static void warn_of_counts(struct dicom_series *series)
+{
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const double lasts = ts_dicom_field_number(series->images[i], DICOM_FIELD_frame_duration);
+        least = fmin(least, lasts);
+        most = fmax(most, lasts);
+    }
+    if (most - least > SAME_RATIO * most)
+        ts_dicom_series_warn(series,
+                             "the values are counts, and Actual Frame Duration is %.6g to %.6g s: "
+                             "they do not compare with each other",
+                             least * 1e-3, most * 1e-3);
+}
+
 static void choose_pet_unit(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
@@ -116,6 +132,8 @@ static void choose_pet_unit(struct dicom_series *series)
             "Factor (7053,1009), %g, is not applied, which makes Bq/ml of them",
             first->file->activity_scale);
     warn_of_decay(series);
+    if (!strcmp(units, "CNTS") || !strcmp(units, "PROPCNTS"))
+        warn_of_counts(series);
 }
 
 /* Takes the unit that Rescale Type names, as maps of MR have one; "US" and "normalized" are

@@ -35,6 +35,7 @@ static const struct setting {
     {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
     {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms", VARIES},
+    {DICOM_FIELD_echo_number, "Echo Number", "echo number", "", VARIES},
     {DICOM_FIELD_tube_voltage, "KVP", "KVP", " kV", FIXED},
     {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %",
      VARIES},
@@ -240,6 +241,15 @@ static size_t number_positions(struct item *items, size_t n, bool *placed)
     return equal ? each : 0;
 }
 
+/* Returns true if a number of echoes says nothing, since echo times do. */
+static bool is_echo_time(int setting, const struct item *items, size_t n)
+{
+    for (size_t i = 1; i < n && settings[setting].field == DICOM_FIELD_echo_number; i++)
+        if (compare_numbers(items[i].image->echo_ms, items[0].image->echo_ms) != 0)
+            return true;
+    return false;
+}
+
 /* Returns true if the setting may divide images at one position. Images that all lie there are no
  * volumes; and those with and without diffusion weighting are volumes of one series, though some of
  * them are DERIVED, or frames of another type. */
@@ -251,7 +261,8 @@ static bool may_divide(int setting, const struct item *items, size_t n)
     bool weighted = equal && items[n - 1].position == 0;
     for (size_t i = 1; i < n && (equal || of_frames); i++)
         weighted |= compare_numbers(items[i].image->b_value, items[0].image->b_value) != 0;
-    return settings[setting].rule != MODULATED && settings[setting].rule != PASS && !weighted;
+    return settings[setting].rule != MODULATED && settings[setting].rule != PASS && !weighted &&
+           !is_echo_time(setting, items, n);
 }
 
 /* Returns true if the setting has several values at each position, those of the first one, each as
@@ -350,7 +361,7 @@ static int find_apart(struct item *items, size_t n, size_t each)
 {
     for (int i = 0; i < SETTINGS; i++)
         if (each == 1 && settings[i].rule < PASS && differs(i, items, n) &&
-            alternates(i, items, n) && sort_by_setting(i, items, n))
+            !is_echo_time(i, items, n) && alternates(i, items, n) && sort_by_setting(i, items, n))
             return i;
     for (int i = 0; i < SETTINGS; i++)
         if ((settings[i].rule == FIXED || settings[i].rule == PHASE) && differs(i, items, n) &&

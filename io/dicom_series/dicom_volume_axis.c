@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "io/dicom_series/dicom_agreement.h"
 #include "io/dicom_series/dicom_clocks.h"
 #include "io/dicom_series/dicom_weightings.h"
 
@@ -61,6 +62,37 @@ static const char *name_no_times(const struct dicom_series *series, bool against
                       : "the header states no times";
 }
 
+/* Fills values with the times of the volumes that the header states, and compares them with the
+ * others that it states. Returns false if it states none. `doubtful` is set if its times of
+ * acquisition contradict each other, `against` if times fall. */
+static bool find_times(struct dicom_series *series, double *values, bool *against, bool *doubtful)
+{
+    static const struct {
+        size_t place;
+        double factor;
+    } clocks[] = {
+        {DICOM_NUMBER(acquired_s), 1},
+        {DICOM_NUMBER(time_offset_s), 1},
+        {DICOM_NUMBER(trigger_ms), 1e-3},
+        {DICOM_NUMBER(frame_reference_ms), 1e-3},
+    };
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        const size_t place = clocks[i].place;
+        if (!list_times(series, place, clocks[i].factor, values, against))
+            continue;
+        if (place == DICOM_NUMBER(acquired_s) && ts_dicom_clocks_contradict(series)) {
+            *doubtful = true;
+            continue;
+        }
+        if (place == DICOM_NUMBER(frame_reference_ms))
+            ts_dicom_begin_frames(series, values);
+        series->volume_axis.positions = values;
+        ts_dicom_compare_times(series, place, clocks[i].factor);
+        return true;
+    }
+    return false;
+}
+
 /* Gives the axis of time its positions: as measured, else as multiples of the interval that the
  * header states, else those of Content Time, which may be times of the reconstruction. */
 static void place_times(struct dicom_series *series, double *values)
@@ -68,13 +100,8 @@ static void place_times(struct dicom_series *series, double *values)
     const size_t volumes = series->n_volumes;
     const struct dicom_file *file = series->images[0]->file;
     struct ts_axis *axis = &series->volume_axis;
-    bool against = false;
-    const bool timed = list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against),
-               doubtful = timed && ts_dicom_clocks_contradict(series);
-    if ((!timed || doubtful) &&
-        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
-        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
-        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
+    bool against = false, doubtful = false;
+    if (!find_times(series, values, &against, &doubtful)) {
         const char *why = name_no_times(series, against, doubtful);
         const bool resolution = file->temporal_resolution_ms > 0;
         const double step = resolution ? file->temporal_resolution_ms / 1e3

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_agreement.h"
 #include "io/dicom_series/dicom_clocks.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_series.h"
@@ -690,6 +691,8 @@ void ts_dicom_split_volumes(struct dicom_series *series)
         warn_of_others(series, &items);
     series->n_slices = items.positions;
     series->n_volumes = complete;
+    if (complete > 1 && items.kind == TS_AXIS_TIME)
+        ts_dicom_compare_orders(series);
     if (complete > 1)
         ts_dicom_set_volume_axis(series, items.kind);
     ts_dicom_refuse_shifted(series);

@@ -33,6 +33,8 @@
  * Methods 264 (2016), and the program dcm2niix of the same authors. */
 
 static const double GE_BIAS = 1e9, GE_STEP = 5, GE_SHORT = 0.97, NO_LENGTH = 0.03;
+static const double SAME_B = 0.01; /* of a b-value, by which others of it differ where rounded */
+static const double SAME_LENGTH = 0.05; /* of a unit vector */
 
 /* Returns true if GE states another b-value than 0. */
 static bool is_weighted(const struct dicom_series *series)
@@ -74,10 +76,50 @@ static void warn_of_directions(struct dicom_series *series, bool unknown, bool a
                              "of GE are not axial: check them before tracts are computed");
 }
 
+/* Returns true if the b-value that the standard's element states is GE's, or its share. Where it is
+ * 0 and so is the gradient, it is an image without weighting of a series that has one. */
+static bool fits_ge(const struct dicom_image *image)
+{
+    const double private = fmod(image->ge_b_value, GE_BIAS), length = ts_length(image->ge_gradient),
+                 stated = image->b_value, near = fmax(GE_STEP, SAME_B * private);
+    if (isnan(private) || isnan(stated) || fabs(stated - private) <= near)
+        return true;
+    return fabs(stated - private * length * length) <= near || (stated == 0 && length <= NO_LENGTH);
+}
+
+/* Takes the private b-values if the standard's element is 0 in all images and they are not: it was
+ * not filled in. Warns of that, and of others that contradict each other. */
+static void settle_b_values(struct dicom_series *series)
+{
+    const struct dicom_image *odd = NULL;
+    bool zero = true, differ = false;
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        zero &= image->b_value == 0;
+        differ |= image->ge_b_value != series->images[0]->ge_b_value;
+        odd = odd || fits_ge(image) ? odd : image;
+        n += !fits_ge(image);
+    }
+    zero &= differ || n > 0;
+    for (size_t i = 0; zero && i < series->n_images; i++)
+        series->images[i]->b_value = NAN;
+    if (zero)
+        ts_dicom_series_warn(series, "the b-value (0018,9087) is 0 in all images, and GE's private "
+                                     "one (0043,1039) is not: the private ones are taken");
+    else if (n > 0)
+        ts_dicom_series_warn(series,
+                             "the b-value (0018,9087) and GE's private one (0043,1039) contradict "
+                             "each other in %zu of %zu images, first as %.6g and %.6g s/mm2: the "
+                             "first is taken",
+                             n, series->n_images, odd->b_value, fmod(odd->ge_b_value, GE_BIAS));
+}
+
 void ts_dicom_take_ge_weighting(struct dicom_series *series)
 {
     if (series->n_images == 0 || !is_weighted(series))
         return;
+    settle_b_values(series);
     bool axial, given = false;
     const double *signs = find_signs(series, &axial), *direction = series->image.direction;
     for (size_t i = 0; i < series->n_images; i++) {
@@ -152,15 +194,47 @@ void ts_dicom_take_unstated_weighting(struct dicom_series *series)
                          n, series->n_images);
 }
 
+/* Returns true if the gradient is as GE states it, whose length is a share of the b-value. */
+static bool is_of_ge(const struct dicom_image *image)
+{
+    return fabs(ts_length(image->ge_gradient) - ts_length(image->gradient)) < 1e-6;
+}
+
+/* Warns of gradients of another length than 1. Their directions are right, and some programs mean
+ * by the length that b-values are others: by its square. */
+static void warn_of_lengths(struct dicom_series *series)
+{
+    double least = INFINITY, most = 0;
+    size_t odd = 0;
+    for (size_t v = 0; v < series->n_volumes; v++) {
+        const struct dicom_image *image = series->images[v * series->n_slices];
+        const double length = ts_length(image->gradient);
+        if (!image->have_gradient || !(image->b_value > 0) || !(length > 0) || is_of_ge(image))
+            continue;
+        least = fmin(least, length);
+        most = fmax(most, length);
+        odd += fabs(length - 1) > SAME_LENGTH;
+    }
+    if (odd > 0)
+        ts_dicom_series_warn(series,
+                             "the diffusion gradients of %zu volumes are no unit vectors (lengths "
+                             "%.3g to %.3g): they are made so, and the b-values are taken as they "
+                             "are stated, although some programs mean them times the square of "
+                             "the length",
+                             odd, least, most);
+}
+
 void ts_dicom_list_gradients(struct dicom_series *series)
 {
     double *gradients = ts_arena_alloc(series->arena, 3 * series->n_volumes * sizeof *gradients);
     bool any = false;
+    warn_of_lengths(series);
     series->no_memory |= !gradients;
     for (size_t v = 0; gradients && v < series->n_volumes; v++) {
         const struct dicom_image *image = series->images[v * series->n_slices];
         const double length = ts_length(image->gradient);
-        const bool has = image->have_gradient && image->b_value > 0 && length > NO_LENGTH;
+        const bool has = image->have_gradient && image->b_value > 0 &&
+                         length > (is_of_ge(image) ? NO_LENGTH : 0);
         for (int k = 0; k < 3; k++)
             gradients[3 * v + (size_t)k] = has ? image->gradient[k] / length : 0;
         any |= has;

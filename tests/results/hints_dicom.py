@@ -203,6 +203,11 @@ def volumes(folder):
     for n in range(3):
         put("echoes", n, EchoTime=10 + 10 * (n < 1), EchoNumbers=1 + (n < 1), InstanceNumber=lambda z: 4 * n + z + 1, Modality="MR",
             SOPClassUID="1.2.840.10008.5.1.4.1.1.4", ImageType=lambda z: ["ORIGINAL", "PRIMARY", "M"])
+    for n in range(2):
+        put("numbered", n, EchoTime=13, EchoNumbers=n + 1, InstanceNumber=lambda z: 4 * n + z + 1, Modality="MR",
+            SOPClassUID="1.2.840.10008.5.1.4.1.1.4")
+    for n in range(2):
+        carry(folder, "dicom numbered", f"'echo number {n + 1}'", f"dicom numbered take='echo number {n + 1}'", ct + n)
     carry(folder, "dicom echoes split=none", "write `split: echo` beside the path", "dicom echoes split=echo take='20 ms'", ct)
 
 
