@@ -53,6 +53,8 @@ TS_PUBLIC enum ts_status ts_chain_set_array(struct ts_chain *chain, const char *
                                             const struct ts_array *array,
                                             const struct ts_image *about, struct ts_diag *diag);
 
+/* Return the name of image i that a run will make, NULL past the last one. */
+TS_PUBLIC const char *ts_plan_image_name(const struct ts_plan *plan, size_t i);
 /* Describes an image that the run will make, with the axis of its volumes or of a sweep's values
  * before its own; image->data is NULL. What image points to is the plan's. TS_BAD_CHAIN
  * (image-unknown): the chain makes no image of this name. */
@@ -94,6 +96,13 @@ TS_PUBLIC const char *ts_run_table_name(const struct ts_run *run, size_t i);
  * text has is returned, without the zero. 0 where memory is out. */
 TS_PUBLIC size_t ts_plan_text(const struct ts_plan *plan, bool json, char *text, size_t size);
 TS_PUBLIC size_t ts_diag_text(const struct ts_diag *diag, bool json, char *text, size_t size);
+
+/* Writes a chain out in the same way: what its text and ts_chain_set() gave, with paths as seen
+ * from the current folder, as YAML or in the form on one line, which is a chain again. 0 as well
+ * where one line cannot hold it: a text with control characters, a form before version 2, or an
+ * output without a file. */
+TS_PUBLIC size_t ts_chain_text(const struct ts_chain *chain, bool one_line, char *text,
+                               size_t size);
 
 #ifdef __cplusplus
 }

@@ -87,7 +87,7 @@ static void format_default(const struct param *param, char *out, size_t size)
             }                                                                                      \
     } while (0)
 
-static void print_accepted(const struct stage *stage, FILE *stream)
+void ts_describe_accepted(const struct stage *stage, FILE *stream)
 {
     fprintf(stream, "%s%s%s", stage->axes & AXES_VOLUME ? "volumes (z, y, x)" : "",
             stage->axes == (AXES_VOLUME | AXES_SINOGRAM) ? " and " : "",
@@ -272,7 +272,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     fprintf(stream, "%s: %s\n\n", stage->name, stage->summary);
     print_filled(stage->doc, 0, stream);
     fputs("\ntakes ", stream);
-    print_accepted(stage, stream);
+    ts_describe_accepted(stage, stream);
     print_cpu_only(stage, stream);
     print_origin(stage, stream);
     fputs("\n\nparameters\n", stream);
@@ -334,7 +334,7 @@ void ts_describe_docs(const struct stage *stage, FILE *stream)
                 "edit %s.c. -->\n",
                 stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
-    print_accepted(stage, stream);
+    ts_describe_accepted(stage, stream);
     print_cpu_only(stage, stream);
     print_origin(stage, stream);
     fputs("\n\n## Parameters\n\n", stream);

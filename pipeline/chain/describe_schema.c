@@ -265,12 +265,28 @@ static bool works_alone(const struct stage *stage)
     return true;
 }
 
+/* Writes what the stage takes, which no schema of a chain can check. */
+static void write_accepted(struct json *json, const struct stage *stage)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    if (!stream)
+        return;
+    fputs("takes ", stream);
+    ts_describe_accepted(stage, stream);
+    if (fclose(stream) == 0)
+        ts_json_member_text(json, "$comment", text);
+    free(text);
+}
+
 /* Writes the schema of {"box": {...}}: one key, whose value holds the parameters. */
 static void write_stage(struct json *json, const struct stage *stage)
 {
     open_typed(json, "object");
     ts_json_member_text(json, "title", stage->name);
     ts_json_member_text(json, "description", stage->summary);
+    write_accepted(json, stage);
     ts_json_open_member(json, "properties", '{');
     ts_json_open_member(json, stage->name, '{');
     write_texts(json, "type", "object",

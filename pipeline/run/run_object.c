@@ -55,6 +55,13 @@ static struct ts_image image_of(const struct ts_plan *plan, int32_t node)
     return image;
 }
 
+const char *ts_plan_image_name(const struct ts_plan *plan, size_t i)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    return i < (size_t)n ? plan->nodes[outputs[i]].dataset : NULL;
+}
+
 enum ts_status ts_plan_describe(const struct ts_plan *plan, const char *name,
                                 struct ts_image *image, struct ts_diag *diag)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "include/tomostage_array.h"
 #include "stages/filters/box.h"
 #include "stages/filters/convolve.h"
 #include "stages/histogram/histogram.h"
@@ -94,6 +95,105 @@ static char *fill_paths(const char *canonical)
     }
     fclose(out);
     return text;
+}
+
+/* Parses what ts_chain_text() wrote, whose paths are as seen from the current folder, and checks
+   that it is the same chain. Returns false if one line cannot hold it. */
+static bool is_same_chain(const struct ts_chain *chain, bool one_line, const char *name)
+{
+    char text[16384];
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *again = NULL;
+    const size_t length = ts_chain_text(chain, one_line, text, sizeof text);
+    cr_assert_lt(length, sizeof text);
+    if (length > 0) {
+        cr_assert_eq(ts_chain_parse(text, length, "again", NULL, &again, diag), TS_OK, "%s: %s\n%s",
+                     name, text, ts_test_errors(diag));
+        char *first = ts_chain_canonical(chain), *second = ts_chain_canonical(again);
+        cr_expect_str_eq(first, second, "%s: %s", name, text);
+        cr_expect_eq(chain->output.path == NULL, again->output.path == NULL, "%s", text);
+        cr_expect_eq(chain->output.n_sinks, again->output.n_sinks, "%s", text);
+        free(first);
+        free(second);
+    }
+    ts_chain_destroy(again);
+    ts_diag_destroy(diag);
+    return length > 0;
+}
+
+Test(chain, text_of_what_was_given_is_the_same_chain)
+{
+    char **names;
+    const size_t n = ts_test_names(ts_test_path("chains/good"), ".yaml", &names);
+    size_t lines = 0;
+    for (size_t i = 0; i < n; i++) {
+        char path[512];
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_chain *chain = NULL;
+        snprintf(path, sizeof path, "%s/%s", ts_test_path("chains/good"), names[i]);
+        cr_assert_eq(ts_chain_load(path, &chain, diag), TS_OK);
+        cr_expect(is_same_chain(chain, false, names[i]));
+        lines += is_same_chain(chain, true, names[i]);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+        free(names[i]);
+    }
+    free(names);
+    cr_expect_gt(lines, n / 2);
+}
+
+Test(chain, text_of_what_was_given_has_no_more)
+{
+    static const char line[] =
+        "dicom study series=2 | input atlas nifti \"a \\\"b\\\" | c.nii\" | box radius={sweep: [1, "
+        "2]} | "
+        "save name=smooth | equalize input=smooth | hdf5 r.h5 compression=small | nifti r.nii.gz";
+    char text[1024], few[8];
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    cr_assert_eq(ts_chain_parse(line, sizeof line - 1, "line", NULL, &chain, diag), TS_OK, "%s",
+                 ts_test_errors(diag));
+    cr_expect_eq(ts_chain_text(chain, true, text, sizeof text), strlen(text));
+    cr_expect_str_eq(text,
+                     "dicom study series=\"2\" | input atlas nifti \"a \\\"b\\\" | c.nii\" | box "
+                     "radius={sweep: [1, 2]} | save name=smooth | equalize | hdf5 r.h5 | nifti "
+                     "r.nii.gz compression=small");
+    cr_expect_eq(ts_chain_text(chain, true, few, sizeof few), strlen(text));
+    cr_expect_str_eq(few, "dicom s");
+    cr_assert_eq(ts_chain_set(chain, "equalize.bins=256", diag), TS_OK, "%s", ts_test_errors(diag));
+    ts_chain_text(chain, false, text, sizeof text);
+    cr_expect_str_eq(text, "tomostage: 2\n"
+                           "input: {dicom: study, series: \"2\"}\n"
+                           "inputs:\n"
+                           "  atlas: {nifti: \"a \\\"b\\\" | c.nii\"}\n"
+                           "stages:\n"
+                           "  - box: {radius: {sweep: [1, 2]}}\n"
+                           "  - save: {name: smooth}\n"
+                           "  - equalize: {bins: 256}\n"
+                           "output: {hdf5: r.h5, nifti: r.nii.gz, compression: small}\n");
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+/* What one line cannot hold: a form before version 2, an output without a file, a control
+   character. */
+Test(chain, text_on_one_line_is_refused)
+{
+    static const char *const texts[] = {
+        "tomostage: 1\ninput: {dicom: study}\nstages: [equalize]\n",
+        "tomostage: 2\ninput: {dicom: study}\nstages: [equalize]\noutput: {compression: small}\n",
+        "tomostage: 2\ninput: {dicom: \"stu\\tdy\"}\nstages: [equalize]\n",
+        "tomostage: 2\ninput: {dicom: study, series: \"a\\tb\"}\nstages: [equalize]\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_chain *chain = NULL;
+        cr_assert_eq(ts_chain_parse(texts[i], strlen(texts[i]), "text", NULL, &chain, diag), TS_OK,
+                     "%s", ts_test_errors(diag));
+        cr_expect_not(is_same_chain(chain, true, texts[i]));
+        cr_expect(is_same_chain(chain, false, texts[i]));
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
 }
 
 Test(chain, canonical_text_is_a_chain_of_the_same_text)

@@ -199,6 +199,18 @@ Test(arrays, slabs_are_handed_over_in_order)
     finish(&trial);
 }
 
+Test(arrays, images_have_the_names_that_a_file_would_have)
+{
+    static float values[PIXELS];
+    const struct ts_array in = array_of(values, TS_F32);
+    struct trial trial =
+        plan_of("memory volume | box radius=1 | save name=smooth | invert", &in, NULL);
+    cr_expect_str_eq(ts_plan_image_name(trial.plan, 0), "smooth");
+    cr_expect_str_eq(ts_plan_image_name(trial.plan, 1), "data");
+    cr_expect_null(ts_plan_image_name(trial.plan, 2));
+    finish(&trial);
+}
+
 Test(arrays, tables_stay_until_the_next_run)
 {
     static float values[PIXELS];
