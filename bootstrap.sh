@@ -15,7 +15,7 @@ preset=${TOMOSTAGE_PRESET:-release}
 build=build/$preset
 
 packages=(gcc g++ cmake ninja-build pkg-config git libyaml-dev libhdf5-dev libdcmtk-dev libssl-dev libdeflate-dev libisal-dev zlib1g-dev libopenjp2-7-dev libtiff-dev liblz4-dev libzstd-dev libblosc-dev libfftw3-dev libglfw3-dev libegl-dev libgl-dev)
-test_packages=(libcriterion-dev libpng-dev hdf5-tools dcmtk python3-h5py python3-numpy python3-pydicom python3-nibabel python3-tifffile strace dicom3tools dcm2niix xvfb xdotool libegl1 libgl1 libgl1-mesa-dri libopenmpi-dev openmpi-bin)
+test_packages=(libcriterion-dev libpng-dev hdf5-tools dcmtk python3-dev python3-venv python3-h5py python3-numpy python3-pydicom python3-nibabel python3-tifffile strace dicom3tools dcm2niix xvfb xdotool libegl1 libgl1 libgl1-mesa-dri libopenmpi-dev openmpi-bin)
 [ "$preset" != asan ] || test_packages+=(libkissfft-dev clang libclang-rt-14-dev libomp-14-dev)
 peer_packages=(python3-numpy python3-scipy python3-skimage python3-opencv python3-h5py)
 

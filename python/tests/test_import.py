@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+import subprocess
+import sys
+
+import tomostage as ts
+
+
+def python(text):
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_import_is_light_and_silent():
+    """What takes long to import is imported when it is used, and no driver is loaded."""
+    text = """
+import sys
+before = set(sys.modules)
+import tomostage
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+heavy = {"numpy", "torch", "h5py", "scipy", "pandas", "xarray", "inspect", "dataclasses", "subprocess"} & new
+assert not heavy - {"subprocess"}, heavy
+assert len(set(sys.modules) - before) < 60, sorted(set(sys.modules) - before)
+assert "libcuda" not in open("/proc/self/maps").read()
+"""
+    assert python(text) == ""
+
+
+def test_a_run_is_silent(ct):
+    assert python(f"import tomostage as ts; (ts.dicom({ct!r}) | ts.box(radius=2)).run('cpu')") == ""
+
+
+def test_all_that_is_public_is_there_and_documented():
+    for name in ts.__all__:
+        thing = getattr(ts, name)
+        assert thing.__doc__, name
+    assert ts.box.__wrapped__.__kwdefaults__["border"] is None
+    assert "half width" in ts.box.__doc__
+
+
+def test_versions_are_those_of_the_library():
+    from importlib.metadata import version
+
+    assert ts.__version__ == version("tomostage")

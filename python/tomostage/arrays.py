@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of NumPy, PyTorch, CuPy and JAX: where they are, on which stream, and empty ones of the same kind."""
+import sys
+
+from . import _core
+
+CUDA = 2  # kDLCUDA of DLPack
+
+
+def kind_of(x):
+    """Returns "numpy", "torch", "cupy" or "jax"; None for anything else. It imports none of them."""
+    package = type(x).__module__.partition(".")[0]
+    return {"jaxlib": "jax"}.get(package, package) if package in ("numpy", "torch", "cupy", "jax", "jaxlib") else None
+
+
+def as_array(x):
+    """Returns x if it is an array, else what NumPy makes of it (a list, an object with a buffer)."""
+    if kind_of(x):
+        return x
+    import numpy
+
+    return numpy.asarray(x)
+
+
+def device_of(x):
+    """Returns the number of the CUDA device that has the array; -1: host memory."""
+    if kind_of(x) == "numpy":
+        return -1
+    kind, index = x.__dlpack_device__()
+    return int(index) if kind == CUDA else -1
+
+
+def stream_of(x):
+    """Returns the address of the caller's current stream on the device of x, 0 for the default stream."""
+    kind, device = kind_of(x), device_of(x)
+    if device < 0:
+        return 0
+    if kind == "torch":
+        return sys.modules["torch"].cuda.current_stream(device).cuda_stream
+    if kind == "cupy":
+        with sys.modules["cupy"].cuda.Device(device):
+            return sys.modules["cupy"].cuda.get_current_stream().ptr
+    return 0
+
+
+def handle(x, writable=False):
+    """Returns the array for the library, which uses it where it is."""
+    if kind_of(x) == "numpy":
+        if writable and not x.flags.writeable:
+            raise ValueError("the array is read-only")
+        return _core.Array(x.view("uint8") if x.dtype.kind == "b" else x)
+    stream = stream_of(x)
+    if device_of(x) < 0:
+        return _core.Array(x.__dlpack__())
+    # The producer makes this stream wait for its work. DLPack calls the default stream 1.
+    return _core.Array(x.__dlpack__(stream=stream or 1), stream)
+
+
+def empty(shape, dtype, like=None):
+    """Returns an uninitialized array of the kind and on the device of `like`; None: a NumPy array."""
+    kind = kind_of(like)
+    if kind == "torch":
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
+    if kind == "cupy":
+        with like.device:
+            return sys.modules["cupy"].empty(shape, dtype)
+    if kind == "jax":
+        import jax
+
+        # No other array shares its memory, so it may be filled before anyone has seen it.
+        return jax.device_put(jax.numpy.zeros(shape, dtype), next(iter(like.devices()))).block_until_ready()
+    import numpy
+
+    return numpy.empty(shape, dtype)
