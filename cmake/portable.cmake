@@ -11,7 +11,7 @@ set(portable_folder ${CMAKE_BINARY_DIR}/portable)
 set(portable_lib ${CMAKE_BINARY_DIR}/public/lib)
 file(MAKE_DIRECTORY ${portable_folder} ${portable_lib})
 
-# portable_archive(OUT NAME...) appends a copy of the static library to OUT. TARGET: what stops to link the shared one.
+# portable_archive(TARGET NAME...): what links PkgConfig::TARGET links copies of the static libraries in place of it.
 set(portable_origins "")
 function(portable_archive target)
   set(archives ${portable_static})
@@ -84,4 +84,13 @@ set_target_properties(PkgConfig::KISSFFT PROPERTIES INTERFACE_LINK_LIBRARIES ${c
 if(TARGET PkgConfig::ISAL)
   portable_copy(copy ${ISAL_LINK_LIBRARIES})
   set_target_properties(PkgConfig::ISAL PROPERTIES INTERFACE_LINK_LIBRARIES ${copy})
+endif()
+
+# Machine code shrinks to a ninth. The driver unpacks it when a kernel is first needed; those for CUDA 13 know the better of
+# the two ways.
+if(TOMOSTAGE_HAVE_CUDA)
+  add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-Xfatbin=-compress-all>)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
+  endif()
 endif()
