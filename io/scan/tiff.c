@@ -427,6 +427,9 @@ static void warn_of_pixel_size(const struct tiff_source *source, const struct ti
                     mm[0], mm[1], pixel);
 }
 
+/* The views of a scan may be called slices, as any stack, or times. */
+enum { VIEW_AXES = 1 << TIFF_SLICE_AXIS | 1 << TIFF_TIMES | 1 << TIFF_OTHERS };
+
 static enum tiff_order order_of(const struct param_set *set)
 {
     const struct tiff_params *params = set->values;
@@ -460,6 +463,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.pattern = params->pattern;
     source->pages.pick = params->pick.values;
     source->pages.n_pick = params->pick.rows * params->pick.columns;
+    source->pages.along =
+        source->meaning == TIFF_VIEWS ? VIEW_AXES : UINT32_C(1) << TIFF_SLICE_AXIS;
     source->pages.order = order_of(set);
     source->pages.range[0] = ts_tiff_degrees(params, params->angle_start);
     source->pages.range[1] = ts_tiff_degrees(params, params->angle_stop);

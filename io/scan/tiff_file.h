@@ -42,6 +42,8 @@ struct tiff_pages {
     const char *pattern; /* of the names in a folder, as a shell has it; NULL: all */
     const double *pick;  /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
+    unsigned along; /* bits of the axes along which the images may follow each other; 0: any */
+    bool by_name;   /* the order of some files is that of their names */
     enum tiff_order order;
     /* TIFF_ORDER_RANGE: first angle and end in degrees; with `endpoint` the last view is at the
        end */

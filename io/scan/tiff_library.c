@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <tiffio.h>
 #include <unistd.h>
 
 #include "io/file/file_bytes.h"
+#include "io/scan/tiff_text.h"
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -126,6 +126,21 @@ static bool check_size(struct tiff_library *library)
     library->page.height = height;
     library->page.dtype = (uint32_t)dtype;
     library->page.is_signed = format == SAMPLEFORMAT_INT;
+    return true;
+}
+
+/* libtiff refuses such pages only when it decodes them. */
+static bool check_predictor(struct tiff_library *library)
+{
+    const int predictor = field(library->handle, TIFFTAG_PREDICTOR, PREDICTOR_NONE),
+              format = field(library->handle, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+    if (predictor == PREDICTOR_FLOATINGPOINT && format != SAMPLEFORMAT_IEEEFP)
+        return refuse_page(library, "tiff-compression",
+                           "predictor %d, which is for floats, and its pixels are integers",
+                           predictor);
+    if (predictor < PREDICTOR_NONE || predictor > PREDICTOR_FLOATINGPOINT)
+        return refuse_page(library, "tiff-compression", "predictor %d; 1 to 3 are known",
+                           predictor);
     return true;
 }
 
@@ -271,198 +286,7 @@ static bool check_page(struct tiff_library *library)
     library->page = (struct tiff_page){.number = library->page.number,
                                        .directory = TIFFCurrentDirOffset(library->handle)};
     return check_directory(library) && check_colors(library) && check_size(library) &&
-           check_blocks(library);
-}
-
-/* ---- image descriptions ---------------------------------------------------------------------- */
-
-/* They say how many images there are, some of which have no page of their own, and of which
- * channels, slices and times. ImageJ writes lines of NAME=NUMBER behind "ImageJ=VERSION"; its
- * images follow each other by channel, then slice, then time, and a large or raw stack has one
- * page, behind whose pixels those of all other images lie. OME- TIFF has XML with the sizes and the
- * order of the axes. tifffile writes {"shape": [...]}, with "truncated" if only the first image has
- * a page. */
-
-/* Returns what is behind NAME= at the beginning of a line; NULL if there is no such line. */
-static const char *find_line(const char *text, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
-        if ((at == text || at[-1] == '\n') && at[n] == '=')
-            return at + n + 1;
-    return NULL;
-}
-
-/* Returns the number of a line, 0 if there is none. */
-static uint32_t line_number(const char *text, const char *name)
-{
-    const char *at = find_line(text, name);
-    const double number = at ? strtod(at, NULL) : 0;
-    return number >= 1 && number < UINT32_MAX ? (uint32_t)number : 0;
-}
-
-/* Returns the millimeters of a unit of n characters as ImageJ and OME write them, 0 for others. */
-static double unit_mm(const char *text, size_t n)
-{
-    static const struct {
-        const char *name;
-        double mm;
-    } units[] = {{"micron", 1e-3},    {"microns", 1e-3},   {"um", 1e-3},    {"\\u00B5m", 1e-3},
-                 {"\xC2\xB5m", 1e-3}, {"\xCE\xBCm", 1e-3}, {"\xB5m", 1e-3}, {"&#181;m", 1e-3},
-                 {"&#xB5;m", 1e-3},   {"nm", 1e-6},        {"mm", 1},       {"cm", 10},
-                 {"\xC3\x85", 1e-7},  {"m", 1000}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i].name) == n && !strncasecmp(text, units[i].name, n))
-            return units[i].mm;
-    return 0;
-}
-
-static double imagej_mm(const char *text)
-{
-    const char *unit = find_line(text, "unit");
-    return unit ? unit_mm(unit, strcspn(unit, "\r\n")) : 0;
-}
-
-/* Reads the number of ImageJ's function that converts stored values, and its first two
-   coefficients. Images of more than 16 bits have none there, and signed ones have another zero. */
-static void read_calibration(const char *text, struct tiff_page *page)
-{
-    const char *function = find_line(text, "cf"), *c0 = find_line(text, "c0"),
-               *c1 = find_line(text, "c1");
-    page->function = function
-                         ? (int32_t)fmin(fmax(strtod(function, NULL), 0), TIFF_FUNCTION_NONE + 10)
-                         : TIFF_FUNCTION_NONE;
-    page->line[0] = c0 ? strtod(c0, NULL) : 0;
-    page->line[1] = c1 ? strtod(c1, NULL) : 0;
-}
-
-static void read_imagej(const char *text, struct tiff_page *page)
-{
-    static const char *const names[] = {"channels", "slices", "frames"};
-    page->planes = line_number(text, "images");
-    for (int i = 0; i < TIFF_AXES; i++) {
-        const uint32_t n = line_number(text, names[i]);
-        page->axes[i] = (struct tiff_plane_axis){n > 0 ? n : 1, 1};
-    }
-    for (int i = 1; i < TIFF_AXES; i++)
-        page->axes[i].step = page->axes[i - 1].step * page->axes[i - 1].n;
-    const char *spacing = find_line(text, "spacing");
-    page->spacing_mm = spacing ? fabs(strtod(spacing, NULL)) * imagej_mm(text) : 0;
-    read_calibration(text, page);
-}
-
-/* Returns the value of an attribute of an element, up to where the element ends; NULL if it has
- * none. */
-static const char *attribute_of(const char *element, const char *end, const char *name)
-{
-    char quoted[32];
-    const int n = snprintf(quoted, sizeof quoted, " %s=\"", name);
-    const char *at = strstr(element, quoted);
-    return at && at < end ? at + n : NULL;
-}
-
-/* Returns the size of a pixel along X, Y or Z, in micrometers unless its unit is beside it; 0:
- * there is none. */
-static double physical_mm(const char *pixels, const char *end, char axis)
-{
-    char name[24];
-    snprintf(name, sizeof name, "PhysicalSize%c", axis);
-    const char *size = attribute_of(pixels, end, name);
-    snprintf(name, sizeof name, "PhysicalSize%cUnit", axis);
-    const char *unit = attribute_of(pixels, end, name);
-    const double mm =
-        size ? strtod(size, NULL) * (unit ? unit_mm(unit, strcspn(unit, "\"")) : 1e-3) : 0;
-    return mm > 0 && isfinite(mm) ? mm : 0;
-}
-
-static void read_ome_sizes(const char *pixels, const char *end, struct tiff_page *page)
-{
-    const double x = physical_mm(pixels, end, 'X'), y = physical_mm(pixels, end, 'Y');
-    if (x > 0 && y > 0) {
-        page->pixel_mm[0] = y;
-        page->pixel_mm[1] = x;
-    }
-    page->spacing_mm = physical_mm(pixels, end, 'Z');
-}
-
-static void read_ome(const char *text, struct tiff_page *page)
-{
-    static const char letters[] = "CZT";
-    static const char *const names[] = {"SizeC", "SizeZ", "SizeT"};
-    const char *pixels = strstr(text, "<Pixels "), *end = pixels ? strchr(pixels, '>') : NULL;
-    const char *order = end ? attribute_of(pixels, end, "DimensionOrder") : NULL;
-    uint64_t planes = 1;
-    if (end)
-        read_ome_sizes(pixels, end, page);
-    if (!order || strlen(order) < 5)
-        return;
-    for (int k = 2; k < 5; k++) { /* behind X and Y, the axis that changes fastest first */
-        const char *letter = strchr(letters, order[k]);
-        const char *size =
-            letter && *letter ? attribute_of(pixels, end, names[letter - letters]) : NULL;
-        const uint64_t n = size ? strtoull(size, NULL, 10) : 0;
-        if (n < 1 || n > TIFF_MAX_SIDE || planes > TIFF_MAX_SIDE)
-            return;
-        page->axes[letter - letters] = (struct tiff_plane_axis){(uint32_t)n, (uint32_t)planes};
-        planes *= n;
-    }
-    page->planes = (uint32_t)planes;
-}
-
-/* Only a file that is called truncated has fewer pages than images. */
-static void read_shape(const char *text, struct tiff_page *page)
-{
-    double count = 1;
-    const char *at = strchr(text, '[');
-    if (!strstr(text, "\"truncated\": true"))
-        return;
-    while (at && *at && *at != ']') {
-        char *end;
-        count *= strtod(at + 1, &end);
-        at = end == at + 1 ? NULL : end + strspn(end, " ");
-    }
-    count /= (double)page->width * page->height;
-    if (at && *at == ']' && count >= 1 && count < UINT32_MAX && count == floor(count))
-        page->planes = (uint32_t)count;
-}
-
-/* Inches are those of a printed page. */
-static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *page)
-{
-    uint16_t unit = RESUNIT_INCH;
-    float x = 0, y = 0;
-    if (!TIFFGetField(handle, TIFFTAG_XRESOLUTION, &x) ||
-        !TIFFGetField(handle, TIFFTAG_YRESOLUTION, &y))
-        return;
-    TIFFGetFieldDefaulted(handle, TIFFTAG_RESOLUTIONUNIT, &unit);
-    const double mm = imagej ? imagej_mm(imagej) : unit == RESUNIT_CENTIMETER ? 10 : 0;
-    if (mm > 0 && x > 0 && y > 0 && isfinite(x) && isfinite(y)) {
-        page->pixel_mm[0] = mm / (double)y;
-        page->pixel_mm[1] = mm / (double)x;
-    }
-}
-
-/* Fills planes, axes, sizes and calibration of the first page of a file, from its text and the tags
- * of its resolution. All are 0 if the file does not say. */
-static void read_description(struct tiff *handle, struct tiff_page *page)
-{
-    char *text = NULL;
-    page->planes = 0;
-    memset(page->axes, 0, sizeof page->axes);
-    memset(page->pixel_mm, 0, sizeof page->pixel_mm);
-    page->spacing_mm = 0;
-    page->function = TIFF_FUNCTION_NONE;
-    memset(page->line, 0, sizeof page->line);
-    if (!TIFFGetField(handle, TIFFTAG_IMAGEDESCRIPTION, &text))
-        text = NULL;
-    const bool imagej = text && !strncmp(text, "ImageJ=", 7);
-    read_resolution(handle, imagej ? text : NULL, page);
-    if (imagej)
-        read_imagej(text, page);
-    else if (text && strstr(text, "<OME"))
-        read_ome(text, page);
-    else if (text && !strncmp(text, "{\"shape\":", 9))
-        read_shape(text, page);
+           check_predictor(library) && check_blocks(library);
 }
 
 /* ---- the file, as libtiff sees it ------------------------------------------------------------ */
@@ -531,6 +355,9 @@ static void close_file(struct tiff_library *library)
     TIFFClose(library->handle);
     close(library->fd);
     library->handle = NULL;
+    free(library->planes);
+    library->planes = NULL;
+    library->n_planes = 0;
 }
 
 void ts_tiff_library_close(struct tiff_library *library)
@@ -616,7 +443,9 @@ static void list_pages(struct tiff_library *library, const struct tiff_job *job,
         if (!check_page(library))
             return;
         if (number == 1)
-            read_description(library->handle, &library->page);
+            ts_tiff_text_read(library);
+        if ((uint32_t)number <= library->n_planes)
+            library->page.plane = library->planes[number - 1];
         list[reply->n_pages++] = library->page;
         if (!go_on(library, &more))
             return;

@@ -26,10 +26,12 @@ enum {
 #define TIFF_MAX_TOGETHER (UINT64_C(1) << 30) /* bytes of rows that are decoded together */
 
 /* The images of a file along one of its axes, and how many images one of them is from the next. */
-enum { TIFF_CHANNELS, TIFF_SLICE_AXIS, TIFF_TIMES, TIFF_AXES };
+enum { TIFF_CHANNELS, TIFF_SLICE_AXIS, TIFF_TIMES, TIFF_OTHERS, TIFF_AXES };
 struct tiff_plane_axis {
     uint32_t n, step;
 };
+
+#define TIFF_NO_PLANE UINT32_MAX
 
 enum { TIFF_FUNCTION_LINE = 0, TIFF_FUNCTION_NONE = 20 }; /* ImageJ's numbers */
 
@@ -45,6 +47,10 @@ struct tiff_page {
     uint64_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
     uint8_t is_signed;               /* of TS_U64: they are int64 */
     uint8_t white_is_zero;
+    uint8_t behind;  /* of the first page: images without a page may be behind its pixels */
+    uint8_t guessed; /* of the first page: who wrote its text calls any unnamed axis channels */
+    uint32_t plane;  /* of which image of the file this is the page, as its text says, from 1 on; 0:
+                        it does not say; TIFF_NO_PLANE: it cannot be followed */
     /* Of the first page of a file, as its text says. */
     uint32_t planes; /* images of the file */
     struct tiff_plane_axis axes[TIFF_AXES];
@@ -82,7 +88,9 @@ struct tiff_library {
     uint64_t checked;      /* directory of the page that was checked last */
     uint64_t next;         /* what the pointer behind it holds; 0: it is the last one */
     struct tiff_page page; /* and that page */
-    unsigned char *tile;   /* scratch for one */
+    uint32_t *planes;      /* of its first n_planes pages, as in struct tiff_page */
+    uint32_t n_planes;
+    unsigned char *tile; /* scratch for one */
     size_t tile_bytes;
     char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */
     struct tiff_reply *reply;      /* to the job in progress */

@@ -23,6 +23,7 @@
 #include "io/scan/tiff_file.h"
 #include "io/scan/tiff_names.h"
 #include "io/scan/tiff_order.h"
+#include "io/scan/tiff_planes.h"
 
 static bool matches(const char *pattern, const char *name)
 {
@@ -132,6 +133,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
     bool counted = false;
     if (!folder)
         return unreadable(pages, path, diag);
+    pages->by_name = true;
     errno = 0;
     for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL;
          errno = 0) {
@@ -371,12 +373,13 @@ static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts
                            ts_dtype_bytes((enum ts_dtype)first->dtype),
                    behind = (uint64_t)pages->files[first->file].found.st_size - first->pixels,
                    room = first->pixels ? behind / bytes : 0;
+    const uint32_t planes = first->behind ? first->planes : 1;
     enum ts_status status = TS_OK;
-    if (first->planes > 1 && room > 1 && room < first->planes)
+    if (planes > 1 && room > 1 && room < planes)
         return ts_tiff_refuse(pages, first->file, 0, "tiff-planes", diag,
                               "it says that it has %u images in one page, and has room for %llu",
-                              first->planes, (unsigned long long)room);
-    for (uint32_t k = 1; room >= first->planes && k < first->planes && status == TS_OK; k++) {
+                              planes, (unsigned long long)room);
+    for (uint32_t k = 1; room >= planes && k < planes && status == TS_OK; k++) {
         struct tiff_page next = page;
         next.number = (int32_t)k + 1;
         next.pixels += k * bytes;
@@ -389,48 +392,6 @@ static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts
                         "does not say what they are",
                         pages->files[first->file].path, (unsigned long long)(room - 1));
     return status;
-}
-
-/* Returns how many of the axes have several images, and the one along which a volume or a scan
- * is. */
-static int count_axes(const struct tiff_page *first, int *along)
-{
-    int n = 0;
-    *along = first->axes[TIFF_SLICE_AXIS].n > 1 ? TIFF_SLICE_AXIS : TIFF_TIMES;
-    for (int i = 0; i < TIFF_AXES; i++)
-        n += first->axes[i].n > 1;
-    return n;
-}
-
-/* Refuses pages of several channels, slices and times, which are not the slices of one volume,
-   unless the chain picks some. Warns if the first file has another number of images than it says:
-   parts of an image may be elsewhere. */
-static enum ts_status check_planes(const struct tiff_pages *pages, const struct tiff_page *first,
-                                   int64_t of_first, struct ts_diag *diag)
-{
-    int along;
-    if (first->planes <= 1)
-        return TS_OK;
-    const struct tiff_plane_axis *axes = first->axes;
-    if (of_first != first->planes && pages->n_pages != first->planes)
-        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"),
-                        "%s says that it has %u images, and %lld are there",
-                        pages->files[first->file].path, first->planes, (long long)of_first);
-    else if (count_axes(first, &along) > 1 && pages->n_pick == 0) {
-        const int other = axes[TIFF_CHANNELS].n > 1 ? TIFF_CHANNELS : TIFF_TIMES;
-        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-axes"),
-                      "%s says that its %u images are of %u channels, %u slices and %u times",
-                      pages->files[0].path, first->planes, axes[TIFF_CHANNELS].n,
-                      axes[TIFF_SLICE_AXIS].n, axes[TIFF_TIMES].n);
-        return ts_diag_hint(diag,
-                            "pick: [0, %u, %u] takes the %s of the first %s, pick: [%u, %u, %u] "
-                            "those of the second",
-                            axes[along].step, axes[along].n,
-                            along == TIFF_SLICE_AXIS ? "slices" : "times",
-                            other == TIFF_CHANNELS ? "channel" : "time", axes[other].step,
-                            axes[along].step, axes[along].n);
-    }
-    return TS_OK;
 }
 
 /* Leaves the pages that the chain picks. */
@@ -480,7 +441,10 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
     memcpy(pages->pixel_mm, pages->pages[0].pixel_mm, sizeof pages->pixel_mm);
     pages->spacing_mm = pages->pages[0].spacing_mm;
     tell_calibration(pages, diag);
-    const enum ts_status status = check_planes(pages, &pages->pages[0], of_first, diag);
+    const struct tiff_page first = pages->pages[0]; /* only it has what its text says of the axes */
+    enum ts_status status = ts_tiff_order_planes(pages, diag);
+    if (status == TS_OK)
+        status = ts_tiff_check_axes(pages, &first, of_first, diag);
     return status == TS_OK ? pick_pages(pages, diag) : status;
 }
 

@@ -82,6 +82,11 @@ void ts_tiff_write(const char *path, const struct tiff_writing *w)
         TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, TIFF_ROWS);
         if (w->description && page == 0)
             TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, w->description);
+        if (w->resolution > 0) {
+            TIFFSetField(tiff, TIFFTAG_XRESOLUTION, w->resolution);
+            TIFFSetField(tiff, TIFFTAG_YRESOLUTION, w->resolution);
+            TIFFSetField(tiff, TIFFTAG_RESOLUTIONUNIT, w->resolution_unit);
+        }
         TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE,
                      w->bits ? w->bits : 8 * (int)ts_dtype_bytes(w->dtype));
         TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, w->samples ? w->samples : 1);

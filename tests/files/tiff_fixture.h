@@ -16,6 +16,8 @@ struct tiff_writing {
     int width, first_page;
     const char *mode;
     const char *description; /* of the first page; NULL: none */
+    float resolution;        /* of both axes, per unit; 0: none */
+    uint16_t resolution_unit;
 };
 
 /* Three pages of u16, nothing compressed. */

@@ -17,6 +17,7 @@ import hints_commands  # noqa: F401
 import hints_inputs  # noqa: F401
 import hints_dicom  # noqa: F401
 import hints_scans  # noqa: F401
+import hints_tiff  # noqa: F401
 import hints_runs  # noqa: F401
 import hints_cuda  # noqa: F401
 

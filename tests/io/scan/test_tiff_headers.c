@@ -17,12 +17,12 @@
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
 
-enum { ENTRIES = 9, PAGE_BYTES = 2 + 12 * ENTRIES + 4, DATA = 8, DATA_BYTES = 64 };
+enum { ENTRIES = 11, PAGE_BYTES = 2 + 12 * ENTRIES + 4, DATA = 8, DATA_BYTES = 64 };
 
 /* 8 x 8 bytes in one strip, where a case does not say otherwise. */
 struct header {
     const char *code, *words;
-    uint32_t kind, width, height, compression, strip_bytes;
+    uint32_t kind, width, height, compression, strip_bytes, predictor;
 };
 
 static void put(unsigned char *at, uint32_t value, int bytes)
@@ -44,6 +44,8 @@ static void put_page(unsigned char *at, const struct header *header, uint32_t ne
         {TIFFTAG_STRIPOFFSETS, DATA},
         {TIFFTAG_ROWSPERSTRIP, header->height ? header->height : 8},
         {TIFFTAG_STRIPBYTECOUNTS, header->strip_bytes ? header->strip_bytes : DATA_BYTES},
+        {TIFFTAG_PREDICTOR, header->predictor ? header->predictor : PREDICTOR_NONE},
+        {TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT},
     };
     put(at, ENTRIES, 2);
     for (int i = 0; i < ENTRIES; i++) {
@@ -97,10 +99,16 @@ Test(tiff_headers, each_has_its_own_error)
         {"tiff-page-kind", "a mask, not an image", .kind = FILETYPE_MASK},
         {"tiff-compression", "compression 34712; none, LZW, deflate and PackBits are read",
          .compression = 34712},
+        {"tiff-compression", "predictor 3, which is for floats", .predictor = 3,
+         .compression = COMPRESSION_LZW},
+        {"tiff-compression", "predictor 3, which is for floats", .predictor = 3,
+         .compression = COMPRESSION_ADOBE_DEFLATE},
+        {"tiff-compression", "predictor 9; 1 to 3 are known", .predictor = 9,
+         .compression = COMPRESSION_LZW},
         {"tiff-size", "70000 x 8 pixels; 1 to 65535 a side", .width = 70000},
         {"tiff-strip-size", "claims 16777216 bytes from 64", .width = 4096, .height = 4096,
          .compression = COMPRESSION_ADOBE_DEFLATE},
-        {"tiff-truncated", "190 bytes at 8 of a file of 186", .strip_bytes = 190,
+        {"tiff-truncated", "214 bytes at 8 of a file of 210", .strip_bytes = 214,
          .compression = COMPRESSION_LZW},
     };
     char folder[256], path[300];

@@ -217,7 +217,19 @@ Test(tiff_stacks, channels_and_times_are_picked_as_the_hint_says)
         {"<OME><Pixels DimensionOrder=\"XYCTZ\" SizeZ=\"1\" SizeC=\"2\" SizeT=\"3\"/></OME>",
          "pick: [0, 2, 3] takes the times of the first channel, pick: [1, 2, 3]",
          "[0, 2, 3]",
-         {0, 2, 4}}};
+         {0, 2, 4}},
+        {"{\"shape\": [2, 3, 23, 37], \"axes\": \"TZYX\"}",
+         "pick: [0, 1, 3] takes the slices of the first time, pick: [3, 1, 3] those of the second",
+         "[3, 1, 3]",
+         {3, 4, 5}},
+        {"{\"shape\": [3, 1, 2, 23, 37], \"axes\": \"ZTCYX\"}",
+         "pick: [0, 2, 3] takes the slices of the first channel, pick: [1, 2, 3] those",
+         "[1, 2, 3]",
+         {1, 3, 5}},
+        {"{\"shape\": [2, 3, 23, 37]}",
+         "pick: [0, 1, 3] takes the slices of the first group, pick: [3, 1, 3] those",
+         "[0, 1, 3]",
+         {0, 1, 2}}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tiff_writing w = ts_tiff_plain;
         char rest[200];
@@ -235,12 +247,73 @@ Test(tiff_stacks, channels_and_times_are_picked_as_the_hint_says)
     }
 }
 
-Test(tiff_stacks, pages_of_one_axis_are_read_whatever_it_is_called)
+#define OME_OF(z, c, t)                                                                            \
+    "<OME><Pixels DimensionOrder=\"XYCZT\" SizeZ=\"" #z "\" SizeC=\"" #c "\" SizeT=\"" #t          \
+    "\"/></OME>"
+
+Test(tiff_stacks, images_of_one_axis_that_is_none_of_slices_are_no_volume)
+{
+    static const struct {
+        const char *text, *said, *hint;
+    } rows[] = {
+        {"ImageJ=1.53t\nimages=3\nchannels=3\n", "of 3 channels, 1 slices",
+         "pick: [0, 3] takes the first channel, pick: [0, 1] all images"},
+        {"ImageJ=1.53t\nimages=3\nframes=3\n", "1 slices and 3 times", "takes the first time"},
+        {"ImageJ=1.11a\nimages=3\nchannels=3\n", "of 3 channels", "takes the first channel"},
+        {OME_OF(1, 3, 1), "of 3 channels", "takes the first channel"},
+        {OME_OF(1, 1, 3), "and 3 times", "takes the first time"},
+        {"{\"shape\": [3, 23, 37], \"axes\": \"TYX\"}", "and 3 times", "takes the first time"},
+        {"{\"shape\": [3, 23, 37], \"axes\": \"CYX\"}", "of 3 channels", "the first channel"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tiff_writing w = ts_tiff_plain;
+        struct source *source;
+        w.description = rows[i].text;
+        ts_tiff_write(path, &w);
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_BAD_INPUT, "row %zu", i);
+        ts_test_expect(diag, "tiff-axes", rows[i].said);
+        cr_assert_not_null(strstr(ts_diag_get(diag, 0)->hint, rows[i].hint), "%s",
+                           ts_diag_get(diag, 0)->hint);
+        ts_tiff_expect_pages(SLICES ", pick: [0, 3]", path, 1, (const int[]){0});
+        ts_tiff_expect_pages(SLICES ", pick: [0, 1]", path, 3, (const int[]){0, 1, 2});
+        /* views follow each other in time, and are no channels */
+        if (!strstr(rows[i].said, "times")) {
+            ts_tiff_refused(VIEWS, path, "tiff-axes", rows[i].said);
+            continue;
+        }
+        source = ts_tiff_opened(VIEWS, path);
+        source->ops->close(source);
+    }
+}
+
+Test(tiff_stacks, a_channel_of_each_file_of_a_folder_is_picked_as_the_hint_says)
+{
+    struct tiff_writing w = ts_tiff_plain;
+    struct source *source;
+    w.n_pages = 2;
+    w.description = "ImageJ=1.53t\nimages=2\nchannels=2\nmode=composite\n";
+    for (w.first_page = 0; w.first_page < 6; w.first_page += 2) {
+        snprintf(path, sizeof path, "%s/z%d.tif", folder, w.first_page / 2);
+        ts_tiff_write(path, &w);
+    }
+    cr_assert_eq(ts_tiff_chain_open(SLICES, folder, &source, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "tiff-axes", "its 2 images are of 2 channels");
+    cr_assert_not_null(
+        strstr(ts_diag_get(diag, 0)->hint, "pick: [0, 2] takes the first channel of each file"));
+    ts_tiff_expect_pages(SLICES ", pick: [0, 2]", folder, 3, (const int[]){0, 2, 4});
+}
+
+Test(tiff_stacks, pages_of_one_axis_are_read)
 {
     static const char *const texts[] = {
-        "ImageJ=1.53t\nimages=3\nchannels=3\n", "ImageJ=1.53t\nimages=3\nframes=3\n",
+        "ImageJ=1.53t\nimages=3\nslices=3\n",
         "<OME><Pixels DimensionOrder=\"XYCZT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\"/></OME>",
-        "<OME><Pixels DimensionOrder=\"XY\" SizeZ=\"-3\" /></OME>", "{\"shape\": [3, 23, 37]}"};
+        "<OME><Pixels DimensionOrder=\"XY\" SizeZ=\"-3\" /></OME>",
+        "{\"shape\": [3, 23, 37]}",
+        "{\"shape\": [3, 23, 37], \"axes\": \"ZYX\"}",
+        "{\"shape\": [1, 3, 1, 23, 37], \"axes\": \"TQCYX\"}",
+        "{\"shape\": [2, 23, 37], \"axes\": \"CYX\"}", /* of the first pages */
+        "{\"shape\": [0, 23]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct tiff_writing w = ts_tiff_plain;
         w.description = texts[i];

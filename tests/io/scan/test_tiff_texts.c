@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiff.h>
 
 #include "io/scan/tiff.h"
 #include "tests/files/dicom_open.h"
@@ -127,6 +128,35 @@ Test(tiff_texts, sizes_in_texts_that_contradict_the_chain_are_warned_of)
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=-2000\nunit=\\u00B5m\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=5\nunit=pixel\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=5\n", NULL},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=1\nunit=inch\n", "slices are 25.4 mm apart"},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=1\nunit=millimeter\n", "slices are 1 mm apart"},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=1\nunit=centimetre\n",
+         "slices are 10 mm apart"},
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"in\" "
+         "PhysicalSizeY='3'\nPhysicalSizeYUnit=\"in\"/></OME>",
+         "rows are 76.2 mm apart and columns 76.2 mm"},
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"nm\" "
+         "PhysicalSizeY='3'\nPhysicalSizeYUnit=\"nm\"/></OME>",
+         "rows are 3e-06 mm apart and columns 3e-06 mm"},
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"\xC2\xB5"
+         "m\" PhysicalSizeY='3'\nPhysicalSizeYUnit=\"\xC2\xB5"
+         "m\"/></OME>",
+         "rows are 0.003 mm apart and columns 0.003 mm"},
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"thou\" "
+         "PhysicalSizeY='3'\nPhysicalSizeYUnit=\"thou\"/></OME>",
+         "rows are 0.0762 mm apart and columns 0.0762 mm"},
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"cm\" "
+         "PhysicalSizeY='3'\nPhysicalSizeYUnit=\"cm\"/></OME>",
+         "rows are 30 mm apart and columns 30 mm"},
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"3\" PhysicalSizeXUnit=\"\xC3\x85\" "
+         "PhysicalSizeY='3'\nPhysicalSizeYUnit=\"\xC3\x85\"/></OME>",
+         "rows are 3e-07 mm apart and columns 3e-07 mm"},
         {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
          "PhysicalSizeX=\"50\" PhysicalSizeY=\"60\"/></OME>",
          "rows are 0.06 mm apart and columns 0.05 mm"},
@@ -146,6 +176,49 @@ Test(tiff_texts, sizes_in_texts_that_contradict_the_chain_are_warned_of)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct source *source = open_text(rows[i].text, SLICES, "a.tif");
+        if (rows[i].words)
+            ts_test_expect_warning(diag, "pixel-size-differs", rows[i].words);
+        else
+            cr_expect_null(ts_test_record(diag, "pixel-size-differs"), "row %zu", i);
+        source->ops->close(source);
+    }
+}
+
+Test(tiff_texts, a_resolution_is_compared_whatever_its_unit_unless_it_is_that_of_print)
+{
+    static const struct {
+        const char *text;
+        uint16_t unit;
+        float per;
+        const char *words; /* NULL: none */
+    } rows[] = {
+        {NULL, RESUNIT_INCH, 10, "rows are 2.54 mm apart and columns 2.54 mm"},
+        {NULL, RESUNIT_INCH, 254, "rows are 0.1 mm apart and columns 0.1 mm"},
+        {NULL, RESUNIT_INCH, 50.8F, NULL}, /* 0.5 mm */
+        {NULL, RESUNIT_CENTIMETER, 20, NULL},
+        {NULL, RESUNIT_CENTIMETER, 25, "rows are 0.4 mm apart"},
+        {NULL, RESUNIT_INCH, 72, NULL},
+        {NULL, RESUNIT_INCH, 96, NULL},
+        {NULL, RESUNIT_INCH, 300, NULL},
+        {NULL, RESUNIT_INCH, 1, NULL},
+        {NULL, RESUNIT_NONE, 10, NULL},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nunit=inch\n", RESUNIT_INCH, 10, "rows are 2.54 mm"},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nunit=inch\n", RESUNIT_INCH, 72, NULL},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nunit=millimeter\n", RESUNIT_NONE, 10,
+         "rows are 0.1 mm"},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nunit=nm\n", RESUNIT_INCH, 10, "rows are 1e-07 mm"},
+        {"ImageJ=1.53t\nimages=3\nslices=3\nunit=pixel\n", RESUNIT_INCH, 10, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tiff_writing w = ts_tiff_plain;
+        struct source *source;
+        w.description = rows[i].text;
+        w.resolution = rows[i].per;
+        w.resolution_unit = rows[i].unit;
+        snprintf(path, sizeof path, "%s/r.tif", folder);
+        ts_tiff_write(path, &w);
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_OK);
         if (rows[i].words)
             ts_test_expect_warning(diag, "pixel-size-differs", rows[i].words);
         else
