@@ -14,6 +14,26 @@
 #include "io/hdf5/hdf5_driver.h"
 #include "io/hdf5/hdf5_filters.h"
 
+/* The library says so of each part of a file whose format it does not know yet. */
+static bool is_newer(const char *message)
+{
+    return strstr(message, "bad version number") || strstr(message, "header version") ||
+           strstr(message, "superblock version");
+}
+
+static enum ts_status refuse_newer(const struct hdf5_child *child, struct ts_diag *diag,
+                                   struct diag_site *site, const char *message)
+{
+    site->code = "hdf5-newer";
+    ts_diag_error(diag, TS_BAD_INPUT, site,
+                  "%s: %s: a newer HDF5 than the one of this program, %d.%d.%d, has written it, or "
+                  "it is damaged",
+                  child->path, message, H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
+    return ts_diag_hint(diag, "read its datasets with the program that wrote them, and write them "
+                              "anew in a format for older readers, as h5py does in a new file "
+                              "without its choice libver");
+}
+
 enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag,
                                     const char *code, const char *format, ...)
 {
@@ -25,7 +45,9 @@ enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_di
     struct diag_site site = {
         .code = code, .span = child->span, .stage = *child->owner ? child->owner : NULL};
     if (errno != ENOMEM || !ts_sandbox_lacks_memory())
-        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", child->path, message);
+        return is_newer(message)
+                   ? refuse_newer(child, diag, &site, message)
+                   : ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", child->path, message);
     site.code = "no-memory";
     ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: out of memory while it was read: %s",
                   child->path, message);

@@ -63,7 +63,13 @@ static const struct foreign {
      14,
      0,
      {".vtk"},
-     SIMPLE_ITK "; where it holds structured points"},
+     PYTHON_NPY(
+         "SimpleITK.GetArrayFromImage(SimpleITK.ReadImage('FILE'))") ", where it holds structured "
+                                                                     "points; it states no place "
+                                                                     "in a patient, and its "
+                                                                     "SPACING (x, y, "
+                                                                     "z), which `spacing` takes as "
+                                                                     "z, y, x, has no unit"},
     {"a VTK file", "<VTKFile", 8, 0, {".vti"}, EXPORT},
     {"a FITS file",
      "SIMPLE  =",

@@ -442,6 +442,59 @@ static enum ts_status read_angles(struct nexus *nexus)
                                  nexus->params->angle_unit != ANGLE_UNIT_FILE);
 }
 
+/* Warns of the angles of an NXdata if their steps differ by more than half a step from those that
+ * are taken, or if they begin elsewhere by more than a step. Those of a start, a middle and an end
+ * of an exposure do not. */
+static void compare_angles(const struct nexus *nexus, const char *group,
+                           const struct scan_field *field)
+{
+    const struct projections *projections = nexus->projections;
+    const int64_t n = projections->n_views;
+    const double to_degrees = ts_angle_unit_of(field->units) == ANGLE_UNIT_RADIAN ? 180 / M_PI : 1;
+    double low = INFINITY, high = -INFINITY, first = 0, steps = 0, most = 0;
+    if (!field->values || (field->n != n && field->n != projections->stack.n[0]))
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        const double value = field->values[field->n == n ? i : projections->frames[i]] * to_degrees,
+                     off = remainder(value - projections->angles[i], 360);
+        first = i == 0 ? off : first;
+        steps = fmax(steps, fabs(remainder(off - first, 360)));
+        most = fmax(most, fabs(off));
+        low = fmin(low, projections->angles[i]);
+        high = fmax(high, projections->angles[i]);
+    }
+    const double step = n > 1 ? (high - low) / (double)(n - 1) : 0;
+    if (!(steps > 0.5 * step + 1e-3) && !(fabs(first) > step + 1e-3))
+        return;
+    char name[HDF5_INPUT_PATH + 32];
+    snprintf(name, sizeof name, "rotation_angle of the %s", group);
+    ts_scan_field_warn(nexus->input, name,
+                       "differs by up to %.6g degrees from the angles that are taken", most);
+    ts_diag_hint(nexus->input->diag, "angles: PATH takes another list of the file");
+}
+
+/* Compares the angles with those of each NXdata of the entry. */
+static enum ts_status warn_of_other_angles(struct nexus *nexus)
+{
+    struct hdf5_name *names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, &nexus->entry, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        struct hdf5_ref member;
+        struct scan_field field;
+        if (names[i].kind != 'h')
+            continue;
+        status = ts_hdf5_input_find(nexus->input, &nexus->entry, names[i].name, &member);
+        const bool is_data = status == TS_OK && ts_hdf5_input_is_class(&member, "NXdata");
+        if (is_data)
+            status = ts_scan_field_read(nexus->input, &member, "rotation_angle", &field);
+        if (is_data && status == TS_OK)
+            compare_angles(nexus, names[i].name, &field);
+        ts_hdf5_input_release(nexus->input, &member);
+    }
+    return status;
+}
+
 /* ---- geometry -------------------------------------------------------------------------------- */
 
 static enum ts_status read_geometry(struct nexus *nexus, const struct nexus_places *places)
@@ -498,6 +551,8 @@ static enum ts_status find_parts(struct nexus *nexus)
         status = choose_frames(nexus);
     if (status == TS_OK && nexus->params->frames == FRAMES_PROJECTIONS)
         status = read_angles(nexus);
+    if (status == TS_OK && nexus->projections->angles && !*nexus->params->angles)
+        status = warn_of_other_angles(nexus);
     if (status == TS_OK)
         status = read_probe(nexus);
     const struct nexus_places places = {.projections = nexus->projections,

@@ -485,9 +485,10 @@ static enum ts_status note_half(const struct nexus_places *places)
 
 /* ---- transformations ------------------------------------------------------------------------- */
 
-/* Returns true if the values are the angles of the views except for a constant and the sense. */
-static bool is_rotation(const struct nexus_places *places, const struct scan_field *field,
-                        double to_degrees)
+/* Returns 1 if the values are the angles of the views except for a constant, -1 if they turn the
+ * other way, 0 if they are others. */
+static int rotation_sense(const struct nexus_places *places, const struct scan_field *field,
+                          double to_degrees)
 {
     const struct projections *projections = places->projections;
     const int64_t n = projections->n_views;
@@ -500,7 +501,35 @@ static bool is_rotation(const struct nexus_places *places, const struct scan_fie
         same &= fabs(turned - expected) < 1e-3;
         opposite &= fabs(turned + expected) < 1e-3;
     }
-    return same || opposite;
+    return same ? 1 : opposite ? -1 : 0;
+}
+
+/* Warns of an axis that moves over the projections. One that turns as rotation_angle does is that
+ * of the scan: it is taken for vertical, and positive about y, if the file does not say which way
+ * rotation_angle turns itself. */
+static void warn_of_turning(const struct nexus_places *places, const char *where, const char *name,
+                            double degrees, int sense, const double vector[3])
+{
+    const double length =
+        sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
+    if (sense == 0) {
+        warn(places, where, name, "turns it by %.6g degrees over the projections, and is not used",
+             degrees);
+    } else if (length > 0 && fabs(vector[1]) < 0.9998 * length) {
+        warn(places, where, name,
+             "turns it about (%g, %g, %g) as rotation_angle does, and the axis is taken for that "
+             "of the detector's columns, (0, 1, 0)",
+             vector[0], vector[1], vector[2]);
+    } else if (sense * (vector[1] < 0 ? -1 : 1) < 0 &&
+               strcmp(ts_base_name(name), "rotation_angle") != 0 &&
+               !ts_param_given(places->input->set, "angle_sense")) {
+        warn(places, where, name,
+             "turns it about (%g, %g, %g) the other way than rotation_angle, which is taken",
+             vector[0], vector[1], vector[2]);
+        ts_diag_hint(places->input->diag,
+                     "angle_sense: y-to-x turns the views the other way; angle_sense: x-to-y says "
+                     "that rotation_angle is right");
+    }
 }
 
 static void warn_of_rotation(const struct nexus_places *places, const char *where, const char *name,
@@ -560,9 +589,9 @@ static enum ts_status check_axis(const struct nexus_places *places, const char *
         warn(places, where, path,
              "moves it by %.6g %s over the projections, and the views are not shifted", high - low,
              field.units);
-    else if (rotation && high - low > 1e-9 && !is_rotation(places, &field, to_degrees))
-        warn(places, where, path, "turns it by %.6g degrees over the projections, and is not used",
-             (high - low) * to_degrees);
+    else if (rotation && high - low > 1e-9)
+        warn_of_turning(places, where, path, (high - low) * to_degrees,
+                        rotation_sense(places, &field, to_degrees), vector);
     else if (rotation && !(high - low > 1e-9) && fabs(remainder(low * to_degrees, 360)) > 1e-6)
         warn_of_rotation(places, where, path, remainder(low * to_degrees, 360), vector);
     return TS_OK;

@@ -123,6 +123,15 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
     const enum ts_status status = check_finite(projections, angles, n);
     if (status != TS_OK)
         return status;
+    const int64_t leap = ts_angles_unwrap(angles, n);
+    if (leap > 0)
+        ts_diag_warning(input->diag,
+                        &(struct diag_site){.code = "angles-wrapped",
+                                            .span = input->set->spans[0],
+                                            .stage = input->set->owner},
+                        "%s: the angles are whole numbers of 8 bits that overflow from view "
+                        "%" PRId64 " on: they are taken to go on to %g",
+                        input->path, leap, angles[n - 1]);
     const double range = ts_angles_to_degrees(angles, n, unit), turns = range / (2 * M_PI);
     if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range, n) && !sure) {
         ts_hdf5_input_refuse(
@@ -632,6 +641,16 @@ void ts_projections_warn_means(const struct param_set *set, const char *path, en
     const struct diag_site site = {.code = darks ? "darks-differ" : "flats-differ",
                                    .span = set->spans[0],
                                    .stage = set->owner};
+    if (!darks && low < 0) {
+        const struct diag_site below = {
+            .code = "counts-wrapped", .span = set->spans[0], .stage = set->owner};
+        ts_diag_warning(diag, &below,
+                        "%s: the %s have means from %.6g to %.6g: counts below 0 are unsigned ones "
+                        "that are stored as signed integers, or had a larger dark taken off",
+                        path, ts_projections_frames_name((int32_t)frames), low, high);
+        ts_diag_hint(diag, "write the frames again as the unsigned integers that they are");
+        return;
+    }
     if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))) ||
         !(high - low > noise_of_means(means)))
         return;

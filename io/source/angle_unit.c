@@ -73,3 +73,33 @@ void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag)
                     range / (2 * pi));
     ts_diag_hint(diag, "angle_unit: degree if they are degrees");
 }
+
+int64_t ts_angles_unwrap(double *angles, int64_t n)
+{
+    enum { TURN = 256, MOST_MEAN = 64, FEWEST = 6 };
+    const double uneven = 0.2; /* the steps of even angles that were rounded differ by 1 */
+    double low = INFINITY, high = -INFINITY, least = INFINITY, most = -INFINITY, sum = 0;
+    int64_t leap = 0, n_leaps = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (angles[i] != floor(angles[i]))
+            return 0;
+        low = fmin(low, angles[i]);
+        high = fmax(high, angles[i]);
+        const double raw = i > 0 ? angles[i] - angles[i - 1] : 0, step = remainder(raw, TURN);
+        if (i == 0)
+            continue;
+        leap = leap == 0 && step != raw ? i : leap;
+        n_leaps += step != raw;
+        least = fmin(least, step);
+        most = fmax(most, step);
+        sum += step;
+    }
+    const double mean = n > 1 ? fabs(sum) / (double)(n - 1) : 0;
+    if (n < FEWEST || leap == 0 || 2 * n_leaps >= n - 1 ||
+        !((low >= 0 && high < TURN) || (low >= -TURN / 2 && high < TURN / 2)) ||
+        (least < 0 && most > 0) || mean > MOST_MEAN || most - least > 2 + uneven * mean)
+        return 0;
+    for (int64_t i = leap; i < n; i++)
+        angles[i] = angles[i - 1] + remainder(angles[i] - angles[i - 1], TURN);
+    return leap;
+}

@@ -38,6 +38,10 @@ bool ts_angles_look_like_radians(double range, int64_t n);
 /* Returns true if angles over this range, stated to be in radians, make more than two turns and
    look like degrees. */
 bool ts_angles_look_like_degrees(double range, int64_t n);
+/* Returns the first angle behind a leap of whole numbers of 8 bits that overflowed, as 255 is
+   followed by 0 and 127 by -128 in steps of 1, and makes the angles go on there; 0: there is none.
+   It is certain if all steps are even and have one direction without the leaps. */
+int64_t ts_angles_unwrap(double *angles, int64_t n);
 /* Warns (angle-turns) of n angles over such a range, in radians, that the chain calls radians. */
 void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag);
 

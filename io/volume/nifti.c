@@ -584,6 +584,27 @@ static void take_times(struct volume_layout *layout, const struct nifti_header *
         isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
 }
 
+/* Tells of a step of volumes that is not used as it is stated, after the files beside the image. */
+static void tell_step(const struct volume_layout *layout, const struct nifti_header *header,
+                      struct ts_diag *diag)
+{
+    const double step = header->pixdim[4];
+    const struct diag_site site = {
+        .code = "nifti-times", .span = layout->span, .stage = layout->site};
+    if (layout->by || layout->n[3] < 2 || layout->positions || !(units_per_second(header) > 0))
+        return;
+    if (layout->step == 0)
+        ts_diag_note(diag, &site,
+                     "%s has a step of its volumes (pixdim[4]) of %g, which is none: they are "
+                     "numbered",
+                     layout->path, step);
+    else if (step < 0)
+        ts_diag_warning(diag, &site,
+                        "%s has a negative step of its volumes (pixdim[4]) of %g: it is taken "
+                        "without its sign",
+                        layout->path, step);
+}
+
 /* Leaves the sform of a header out that cannot place voxels, or not at right angles, where there is
  * a qform, which can turn only: as ITK does. */
 static void settle_forms(const struct volume_layout *layout, struct nifti_header *header,
@@ -736,6 +757,8 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         settle_forms(&layout, &header, diag);
         take_geometry(&layout, &header);
         ts_nifti_read_beside(&layout, diag);
+        if (status == TS_OK)
+            tell_step(&layout, &header, diag);
         warn_of_forms(&layout, &header, diag);
     }
     layout.quantity = (enum ts_quantity)params->quantity;

@@ -536,16 +536,24 @@ static bool is_empty(const struct view_blocks *light)
            fabs(level_of_ends(light)) < log(air_most);
 }
 
-/* Finds counts that are cut off, but for those that the stage itself takes for bad ones. */
+/* Finds counts that are cut off, but for those that the stage itself takes for bad ones, or that
+ * overflowed. */
 static struct rows_found find_clipped(const struct look *look)
 {
     const double *highest = limit_of(&look->node->set, "highest");
+    const enum ts_dtype dtype = look->node->context.in.dtype;
     struct rows_found found = {0};
     float level;
     const int64_t count = ts_view_values_clipped(look->values, look->views.n, look->n, &level);
     if (count > 0 && !(highest && *highest <= (double)level)) {
         found.amount = count;
         found.first = llround(WHOLE * (double)level);
+    } else if (ts_dtype_is_integer(dtype) && ts_dtype_bytes(dtype) <= 2) {
+        double low, high;
+        ts_dtype_range(dtype, &low, &high);
+        found.amount =
+            ts_view_values_wrapped(look->values, look->views.n, look->n, (float)low, (float)high);
+        found.share = found.amount > 0;
     }
     return found;
 }

@@ -88,7 +88,7 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
         site->code = "transmission-bright";
         ts_diag_warning(diag, site,
                         "%.0f %% of %s have a transmission above %.3g: the flats were darker than "
-                        "the beam of the views, as of another exposure",
+                        "the beam of the views, as of another exposure, or counts overflowed",
                         100 * amount, found->slice, ROWS_BRIGHT_FROM);
     } else if (kind == ROWS_STEP) {
         site->code = "air-level";
@@ -354,6 +354,20 @@ static void warn_of_values(struct ts_diag *diag, struct diag_site *site, enum ro
     enum { FEW = 10 };
     const double first = (double)found->first / ROWS_WHOLE;
     const long long amount = found->amount, all = in->axes[1].n * in->axes[2].n;
+    if (kind == ROWS_CLIPPED && found->share > 0) {
+        const bool is_signed = in->dtype == TS_I8 || in->dtype == TS_I16;
+        site->code = "counts-wrapped";
+        ts_diag_warning(diag, site, "%lld neighbors of %s are at both ends of the range of %s: %s",
+                        amount, found->slice, ts_dtype_name(in->dtype),
+                        is_signed ? "unsigned counts that are stored as signed integers, or "
+                                    "counts that overflowed"
+                                  : "counts that overflowed, and begin anew at 0");
+        ts_diag_hint(diag, is_signed
+                               ? "write the frames again as the unsigned integers that they are"
+                               : "no stage undoes this; measure with fewer counts in a frame, or "
+                                 "write sums of frames as integers of more bits");
+        return;
+    }
     if (kind == ROWS_CLIPPED) {
         site->code = "counts-piled";
         ts_diag_warning(diag, site,

@@ -209,7 +209,8 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         context->diag, "%s",
         kind == KIND_NAN && all
             ? "nothing is left to fill them from: flats that are nowhere brighter than the darks, "
-              "or no numbers, give them, as where the two were exchanged"
+              "or no numbers, give them, as where the two were exchanged, or unsigned counts are "
+              "stored as signed integers"
             : texts[kind].hint);
 }
 

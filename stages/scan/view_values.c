@@ -26,6 +26,37 @@ enum { DEVIATIONS = 12, MOST_SAMPLES = 8192, PERCENT = 99 };
 static const float excess_share = 0.2F, beyond = 1.1F;
 static const double median_of_normal = 0.6745;
 
+/* The least number of leaps over nearly the whole range, and how many of them are for one of a part
+ * of it: edges of objects that are as high at all are not as sharp from view to view, or along the
+ * detector. */
+enum { LEAST_WRAPPED = 16, FEW_PARTS = 4 };
+static const float wrapped_part = 0.25F, wrapped_whole = 0.9F;
+
+/* Counts the leaps between values that are `apart` in memory, the second of which is one of
+ * [first, end). Returns 0 if they are no sign of an overflow. */
+static int64_t count_leaps(const float *p, int64_t first, int64_t end, int64_t apart, int64_t n,
+                           float lowest, float highest)
+{
+    const float range = highest - lowest;
+    int64_t leaps = 0, parts = 0;
+    for (int64_t i = first; i < end; i++) {
+        const float a = p[i - apart], b = p[i], step = fabsf(a - b);
+        if (!(fminf(a, b) > lowest) || !(fmaxf(a, b) < highest) || (apart == 1 && i % n == 0))
+            continue;
+        leaps += step > wrapped_whole * range;
+        parts += step > wrapped_part * range && step <= wrapped_whole * range;
+    }
+    return leaps >= LEAST_WRAPPED && leaps > FEW_PARTS * parts ? leaps : 0;
+}
+
+int64_t ts_view_values_wrapped(const float *p, int64_t n_views, int64_t n, float lowest,
+                               float highest)
+{
+    const int64_t along = count_leaps(p, 1, n_views * n, 1, n, lowest, highest),
+                  over = count_leaps(p, n, n_views * n, n, n, lowest, highest);
+    return along > over ? along : over;
+}
+
 /* Returns true if values below the level alternate from view to view as noise does. */
 static bool alternates(const float *p, int64_t n_views, int64_t n, float level)
 {

@@ -116,6 +116,30 @@ def files_of_scans(folder):
 
     like("px.nxs", pixels)
     carry(folder, volume("px.nxs", ""), "pixel_size in mm stands for what the file says", volume("px.nxs", "pixel_size=1"), right)
+
+    def turned(way):
+        def change(entry, detector, angles):
+            group = entry.create_group("sample/transformations")
+            group.attrs["NX_class"] = "NXtransformations"
+            group["omega"] = way * angles[()]
+            for name, value in (("units", "degree"), ("transformation_type", "rotation"), ("vector", [0.0, 1, 0]), ("depends_on", ".")):
+                group["omega"].attrs[name] = value
+        return change
+
+    like("other.nxs", turned(-1))
+    hint = "angle_sense: y-to-x turns the views the other way; angle_sense: x-to-y says that rotation_angle is right"
+    carry(folder, volume("other.nxs", ""), hint, volume("other.nxs", "angle_sense=x-to-y"), right)
+    carry(folder, volume("other.nxs", ""), hint, volume("other.nxs", "angle_sense=y-to-x"), lambda found: found.shape == slices.shape and not right(found))
+
+    def reversed_list(entry, detector, angles):
+        group = entry.create_group("plotted")
+        group.attrs["NX_class"] = "NXdata"
+        group["rotation_angle"] = angles[()]
+        group["rotation_angle"].attrs["units"] = "degree"
+        angles[...] = angles[()][::-1]
+
+    like("lists.nxs", reversed_list)
+    carry(folder, volume("lists.nxs", ""), "angles: PATH takes another list of the file", volume("lists.nxs", f"angles=/{entry}/plotted/rotation_angle"), right)
     few = "slices=2,4"
     with h5py.File(f"{folder}/scan.nxs") as file:
         rows_of = file[f"{base}/data"][:, 2:, :]

@@ -108,6 +108,51 @@ static void damage_heap(long offset, const void *bytes, size_t n)
     fclose(file);
 }
 
+static enum ts_status open_exchange(void);
+
+/* Changes a number of a version to that of a later one, at an address or where bytes are. */
+static void make_newer(long address, const void *bytes, size_t n, char version)
+{
+    static char content[1 << 20];
+    FILE *file = fopen(ts_scan_file.path, "r+b");
+    const size_t size = fread(content, 1, sizeof content, file);
+    const char *at = n > 0 ? memmem(content, size, bytes, n) : content + address;
+    cr_assert_not_null(at);
+    cr_assert(fseek(file, (long)(at - content), SEEK_SET) == 0 &&
+              fwrite(&version, 1, 1, file) == 1);
+    fclose(file);
+}
+
+Test(hdf5_foreign, parts_of_a_newer_format_are_said_to_be_so)
+{
+    for (int part = 0; part < 3; part++) {
+        make_exchange();
+        const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDONLY, H5P_DEFAULT),
+                    data = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT);
+        const haddr_t values = H5Dget_offset(data);
+        H5O_info_t info;
+        unsigned char layout[10] = {3, 1};
+        cr_assert(H5Oget_info(data, &info) >= 0);
+        for (int i = 0; i < 8; i++)
+            layout[2 + i] = (unsigned char)(values >> 8 * i);
+        H5Dclose(data);
+        H5Fclose(file);
+        if (part == 0)
+            make_newer(0, layout, sizeof layout, 5);
+        else
+            make_newer(part == 1 ? (long)info.addr : 8, NULL, 0, 9);
+        cr_assert_eq(open_exchange(), TS_BAD_INPUT, "part %d", part);
+        ts_test_expect(ts_scan_file.diag, "hdf5-newer",
+                       "a newer HDF5 than the one of this program");
+        FILE *nothing = fopen("/dev/null", "w");
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, true, nothing, ts_scan_file.diag),
+                     TS_BAD_INPUT);
+        ts_test_expect(ts_scan_file.diag, "hdf5-newer", "a newer HDF5");
+        fclose(nothing);
+    }
+}
+
 static enum ts_status open_exchange(void)
 {
     struct exchange_params values = {0};

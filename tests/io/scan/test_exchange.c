@@ -75,6 +75,30 @@ Test(exchange, axes_in_another_order_are_refused)
     refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are y:theta:x, expected theta:y:x");
 }
 
+Test(exchange, theta_that_overflowed_goes_on)
+{
+    static const struct {
+        double theta[SCAN_FRAMES], last;
+        bool told;
+    } rows[] = {{{0, 50, 100, 150, 200, 250, 44}, 300, true},
+                {{-60, -30, 0, 30, 60, 90, 120}, 120, false},
+                {{0, 30, 60, 90, 120, -106, -76}, 180, true},
+                {{40, 30, 20, 10, 0, 246, 236}, -20, true},
+                {{0, 60, 120, 180, 0, 60, 120}, 120, false}, /* twice */
+                {{0, 50, 100, 150, 200, 250, 44.5}, 44.5, false},
+                {{0, 50, 100, 150, 200, 250, 300}, 300, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, rows[i].theta));
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        cr_expect_eq(source->image.axes[1].positions[SCAN_FRAMES - 1], rows[i].last, "row %zu", i);
+        cr_expect_eq(ts_test_record(ts_scan_file.diag, "angles-wrapped") != NULL, rows[i].told);
+        source->ops->close(source);
+    }
+}
+
 Test(exchange, theta_may_be_a_column)
 {
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};

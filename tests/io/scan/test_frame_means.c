@@ -65,3 +65,27 @@ Test(frame_means, a_beam_that_changes_is_told)
         cr_expect_gt(warned(rows[i].frames, rows[i].width, rows[i].noise, rows[i].change),
                      SEEDS * 9 / 10, "row %zu", i);
 }
+
+Test(frame_means, counts_below_0_are_told)
+{
+    static const struct {
+        double count;
+        enum frames frames;
+        bool told;
+    } rows[] = {{-25536, FRAMES_FLATS, true},
+                {-1, FRAMES_FLATS, true},
+                {0, FRAMES_FLATS, false},
+                {40000, FRAMES_FLATS, false},
+                {-3, FRAMES_DARKS, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double row[3] = {rows[i].count, rows[i].count, rows[i].count};
+        const struct param_set set = {.owner = "flats"};
+        struct frame_means means = FRAME_MEANS;
+        struct ts_diag *diag = ts_diag_create();
+        for (int k = 0; k < 3; k++)
+            ts_projections_add_row(&means, row, k > 0 ? row : NULL, 3);
+        ts_projections_warn_means(&set, "scan", rows[i].frames, 3, &means, diag);
+        cr_expect_eq(ts_test_record(diag, "counts-wrapped") != NULL, rows[i].told, "row %zu", i);
+        ts_diag_destroy(diag);
+    }
+}

@@ -551,6 +551,41 @@ Test(nifti, volumes_begin_at_the_time_of_the_first)
     }
 }
 
+Test(nifti, a_step_of_volumes_that_is_none_is_told)
+{
+    static const struct {
+        double step, read;
+        int units, severity; /* -1: nothing is told */
+    } rows[] = {{-2.5, 2.5, NIFTI_SECONDS, TS_WARNING},
+                {-400, 0.4, NIFTI_MILLISECONDS, TS_WARNING},
+                {0, 1, NIFTI_SECONDS, TS_NOTE},
+                {NAN, 1, NIFTI_SECONDS, TS_NOTE},
+                {2.5, 2.5, NIFTI_SECONDS, -1},
+                {0, 1, 0, -1},
+                {-1, 1, 0, -1}};
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        build(&built, &header, TS_I16, false);
+        header.dim[0] = 4;
+        header.dim[3] = 1;
+        header.dim[4] = 3;
+        header.pixdim[4] = rows[i].step;
+        header.units = NIFTI_MM + rows[i].units;
+        ts_nifti_encode(&header, built.bytes);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK, "row %zu", i);
+        const struct ts_diag_record *record = ts_test_record(diag, "nifti-times");
+        cr_expect_eq(record ? (int)record->severity : -1, rows[i].severity, "row %zu", i);
+        cr_expect_float_eq(ts_axis_position(&source->volume_axis, 1), rows[i].read, 1e-6, "row %zu",
+                           i);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        header = header_of(TS_I16, 1, 3);
+    }
+}
+
 /* A number that is finite in the file does not become infinite in the image. */
 Test(nifti, what_is_beyond_floats_is_refused)
 {

@@ -59,6 +59,71 @@ Test(rows_values, that_bad_pixels_fills_are_not_warned_of)
     }
 }
 
+/* Counts of the disc, which are `most` in air, as integers of this type, which may overflow. */
+static struct ts_image as_integers(double most, double noise, enum ts_dtype dtype)
+{
+    struct scan scan = disc;
+    scan.noise = noise;
+    struct ts_image image = ts_rows_light(scan, TS_COUNTS);
+    const float *values = image.data;
+    const size_t count = ts_image_count(&image);
+    uint8_t *bytes = malloc(count);
+    uint16_t *shorts = malloc(2 * count);
+    for (size_t i = 0; i < count; i++) {
+        shorts[i] = (uint16_t)(int64_t)(fmax(0, (double)values[i]) * most / 10000);
+        bytes[i] = (uint8_t)shorts[i];
+    }
+    free(image.data);
+    image.dtype = dtype;
+    image.data = ts_dtype_bytes(dtype) == 1 ? (void *)bytes : (void *)shorts;
+    free(ts_dtype_bytes(dtype) == 1 ? (void *)shorts : (void *)bytes);
+    return image;
+}
+
+Test(rows_values, that_overflowed_are_warned_of)
+{
+    static const struct {
+        double most, noise;
+        enum ts_dtype dtype;
+        const char *told;
+    } rows[] = {{66000, 0.01, TS_U16, "of u16: counts that overflowed"},
+                {90000, 0.01, TS_U16, "of u16: counts that overflowed"},
+                {110000, 0.01, TS_U16, "of u16: counts that overflowed"},
+                {50000, 0.01, TS_I16, "of i16: unsigned counts that are stored as signed"},
+                {400, 0.01, TS_U8, "of u8: counts that overflowed"},
+                {60000, 0.01, TS_U16, NULL},
+                {30000, 0.01, TS_I16, NULL},
+                {240, 0.01, TS_U8, NULL},
+                {60000, 0, TS_U16, NULL}};
+    static const char *const light[] = {
+        "rescale range=-40000,66000 out_low=0.01 out_high=1 quantity=transmission", "minus_log",
+        NULL};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char message[512], hint[512];
+        ts_rows_run_stages(as_integers(rows[i].most, rows[i].noise, rows[i].dtype), light,
+                           "counts-wrapped", message, hint);
+        cr_expect_eq(*message != '\0', rows[i].told != NULL, "row %zu: %s", i, message);
+        cr_expect(!rows[i].told || strstr(message, rows[i].told), "row %zu: %s", i, message);
+    }
+}
+
+/* Edges of what no light passes are no overflow, and neither are gaps and saturated pixels. */
+Test(rows_values, that_have_edges_are_not_said_to_overflow)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        char message[512], hint[512];
+        struct ts_image image = as_integers(62000, 0.001, TS_U16);
+        uint16_t *values = image.data;
+        for (int64_t row = 0; row < NZ * VIEWS; row++)
+            for (int64_t d = 30; d < 50; d++)
+                values[row * N + d] = kind == 0   ? (uint16_t)(d == 30 || d == 49 ? 30000 : 200)
+                                      : kind == 1 ? (uint16_t)(d % 2 ? 65535 : 300)
+                                                  : (uint16_t)(d % 5 ? values[row * N + d] : 0);
+        ts_rows_run(image, "air detectors=4", "counts-wrapped", message, hint);
+        cr_expect_str_eq(message, "", "kind %d", kind);
+    }
+}
+
 static struct ts_image with_zingers(enum ts_quantity quantity, int n, float light)
 {
     struct ts_image image = ts_rows_light(disc, quantity);

@@ -88,7 +88,7 @@ Test(cli_info, of_formats_that_are_not_read_says_what_makes_an_input_of_them)
         {"c.rec", "", 0, 0, "c.rec is an MRC file", "npy c.npy"},
         {"d.mhd", "ObjectType = Image\n", 19, 0, "a MetaImage file",
          "SimpleITK.ReadImage('d.mhd'), 'd.nrrd'), and then nrrd"},
-        {"e.vtk", "# vtk DataFile Version 3.0\n", 27, 0, "a VTK file", "nrrd e.nrrd"},
+        {"e.vtk", "# vtk DataFile Version 3.0\n", 27, 0, "a VTK file", "npy e.npy"},
         {"f.txrm", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, 0, "a file of Zeiss Xradia",
          "tiff FOLDER pages=slices"},
         {"g.txm", "", 0, 0, "a file of Zeiss Xradia", "pages=views for projections"},
