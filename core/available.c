@@ -66,7 +66,9 @@ static int64_t memory_left(const char *folder, const struct group_files *files)
     const int64_t usage = read_number(folder, files->usage, 0) - read_cache(folder, files->cache);
     if (limit >= INT64_MAX / 2) /* version 1 writes a huge number for no limit */
         return INT64_MAX;
-    return usage <= 0 ? limit : usage < limit ? limit - usage : 1;
+    if (usage <= 0)
+        return limit;
+    return usage < limit ? limit - usage : 1;
 }
 
 /* Returns true if a comma-separated list such as "cpu,cpuacct" contains this name. */
@@ -197,7 +199,11 @@ int64_t ts_memory_of_job(void)
     const int64_t node = stated("SLURM_MEM_PER_NODE"), processor = stated("SLURM_MEM_PER_CPU"),
                   processors = stated("SLURM_CPUS_ON_NODE");
     const bool fits = processor > 0 && processors > 0 && processors < (INT64_MAX >> 20) / processor;
-    const int64_t mebibytes = node > 0 ? node : fits ? processor * processors : 0;
+    int64_t mebibytes;
+    if (node > 0)
+        mebibytes = node;
+    else
+        mebibytes = fits ? processor * processors : 0;
     return mebibytes > 0 && mebibytes <= INT64_MAX >> 20 ? mebibytes << 20 : INT64_MAX;
 }
 
@@ -256,7 +262,7 @@ int64_t ts_memory_available(void)
     const int64_t machine = free_of_machine(), groups = ts_memory_of_groups(""),
                   job = ts_memory_of_job();
     const int64_t allowed = groups < job ? groups : job;
-    return machine > 0           ? (machine < allowed ? machine : allowed)
-           : allowed < INT64_MAX ? allowed
-                                 : 0;
+    if (machine > 0)
+        return machine < allowed ? machine : allowed;
+    return allowed < INT64_MAX ? allowed : 0;
 }

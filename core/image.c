@@ -34,7 +34,11 @@ const char *ts_dtype_name(enum ts_dtype dtype)
 
 uint32_t ts_dtype_sign_bit(enum ts_dtype dtype)
 {
-    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
+    if (dtype == TS_I8)
+        return 0x80;
+    if (dtype == TS_I16)
+        return 0x8000;
+    return dtype == TS_I32 ? 0x80000000u : 0;
 }
 
 bool ts_dtype_is_integer(enum ts_dtype dtype)

@@ -12,9 +12,9 @@
 void *ts_memory_aligned(size_t bytes)
 {
     const size_t rounded = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
-    return rounded < bytes
-               ? NULL
-               : aligned_alloc(MEMORY_ALIGNMENT, rounded > 0 ? rounded : MEMORY_ALIGNMENT);
+    if (rounded < bytes)
+        return NULL;
+    return aligned_alloc(MEMORY_ALIGNMENT, rounded > 0 ? rounded : MEMORY_ALIGNMENT);
 }
 
 void *ts_memory_zeroed(size_t bytes)
