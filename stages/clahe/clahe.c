@@ -8,6 +8,8 @@
  */
 #include "stages/clahe/clahe.h"
 
+#include "core/clamp.h"
+
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -185,11 +187,6 @@ static size_t clahe_scratch_bytes(const struct stage_context *context, int64_t n
     return ts_clahe_describe(context).bytes;
 }
 
-static int64_t clamp(int64_t value, int64_t n)
-{
-    return value < 0 ? 0 : value < n ? value : n - 1;
-}
-
 /* Finds for each of n samples the two tiles whose tables are mixed there, and their weights: as
  * floats for opencv, as the offset from the first to the second tile for skimage. A table
  * belongs to the center of its tile, half a tile from its first sample. */
@@ -201,8 +198,8 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
         const float at = (float)i * inverse - 0.5f;
         const int64_t first = opencv ? (int64_t)floorf(at) : (i + tile / 2) / tile - 1;
         near[i] = (struct neighbor){
-            .first = (int32_t)clamp(first, tiles),
-            .second = (int32_t)clamp(first + 1, tiles),
+            .first = (int32_t)ts_clamp(first, 0, tiles - 1),
+            .second = (int32_t)ts_clamp(first + 1, 0, tiles - 1),
             .second_weight = at - (float)first,
             .offset = (double)((i + tile / 2) % tile) / (double)tile,
         };
@@ -628,9 +625,9 @@ static void stretch(const struct clahe_run *run, const struct ts_image *slice, f
     }
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t i = 0; i < n; i++) {
-        const double stretched = high > low   ? ((double)out[i] - low) / ((double)high - low)
-                                 : out[i] < 1 ? out[i]
-                                              : 1;
+        double stretched = out[i] < 1 ? out[i] : 1;
+        if (high > low)
+            stretched = ((double)out[i] - low) / ((double)high - low);
         out[i] = in && isnan(in[i]) ? NAN : (float)stretched;
     }
 }

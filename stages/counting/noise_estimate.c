@@ -49,9 +49,9 @@ size_t ts_noise_partial_bytes(const struct stage_context *context, enum noise_es
         return 0;
     if (context->round == 1)
         return ts_percentile_partial_bytes(1, 1);
-    const size_t search = ts_noise_by_slice(context, estimate)  ? sizeof(struct percentile_ends)
-                          : ts_noise_has_coefficients(estimate) ? ts_percentile_partial_bytes(0, 1)
-                                                                : 0;
+    size_t search = ts_noise_has_coefficients(estimate) ? ts_percentile_partial_bytes(0, 1) : 0;
+    if (ts_noise_by_slice(context, estimate))
+        search = sizeof(struct percentile_ends);
     return sums_bytes(context, estimate) + search;
 }
 

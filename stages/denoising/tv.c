@@ -84,11 +84,10 @@ struct stage_reach ts_tv_reach(const struct stage_context *context)
     const struct tv_params *params = params_of(context);
     const int64_t others = context->in.axes[0].n - 1, most = params->iterations + 1;
     const bool all = params->stop == TV_DISTANCE || most > others;
-    return (struct stage_reach){.halo = params->dimensions == TV_2D ? 0
-                                        : all                       ? others
-                                                                    : most,
-                                .border = BORDER_NEAREST,
-                                .recomputes = true};
+    int64_t halo = all ? others : most;
+    if (params->dimensions == TV_2D)
+        halo = 0;
+    return (struct stage_reach){.halo = halo, .border = BORDER_NEAREST, .recomputes = true};
 }
 
 struct tv_range ts_tv_range(const struct stage_context *context, const struct ts_image *out)

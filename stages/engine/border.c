@@ -21,9 +21,9 @@ int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
 {
     if (i >= 0 && i < n)
         return i;
-    const int64_t period = border == BORDER_REFLECT  ? 2 * n
-                           : border == BORDER_MIRROR ? 2 * (n - 1)
-                                                     : n;
+    int64_t period = border == BORDER_MIRROR ? 2 * (n - 1) : n;
+    if (border == BORDER_REFLECT)
+        period = 2 * n;
     switch (border) {
     case BORDER_CONSTANT:
         return -1;

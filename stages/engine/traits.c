@@ -46,7 +46,9 @@ int64_t ts_stage_most_slices(const struct stage_context *context)
 int ts_stage_rounds(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    return !reduction ? 0 : reduction->rounds ? reduction->rounds(context) : 1;
+    if (!reduction)
+        return 0;
+    return reduction->rounds ? reduction->rounds(context) : 1;
 }
 
 bool ts_stage_streams(const struct stage_context *context, int reference)

@@ -191,9 +191,10 @@ void ts_stage_default_air(const struct stage_context *context, const char *param
     if (!ts_param_find(context->set->params, context->set->n_params, param, &i) ||
         ts_param_given(context->set, param))
         return;
-    *value = ts_param_keeps_old(context->set, i) ? context->set->params[i].old.init.r
-             : context->in.quantity == TS_HU     ? fmax(-1000, low)
-                                                 : 0;
+    if (ts_param_keeps_old(context->set, i))
+        *value = context->set->params[i].old.init.r;
+    else
+        *value = context->in.quantity == TS_HU ? fmax(-1000, low) : 0;
 }
 
 bool ts_stage_packs(const struct stage_context *context, int input)

@@ -342,9 +342,12 @@ static struct loops describe(const struct stage_context *context, int64_t nz)
     loops.depth = volume ? loops.window : 1;
     loops.count = (double)(loops.window * loops.window) * (double)loops.depth;
     loops.highest = dtype == TS_U8 || dtype == TS_I8 ? 255 : 65535;
-    loops.total = dtype == TS_F32                                               ? TOTAL_F32
-                  : ts_box_between_bytes(dtype, loops.count) == sizeof(int64_t) ? TOTAL_I64
-                                                                                : TOTAL_I32;
+    if (dtype == TS_F32)
+        loops.total = TOTAL_F32;
+    else if (ts_box_between_bytes(dtype, loops.count) == sizeof(int64_t))
+        loops.total = TOTAL_I64;
+    else
+        loops.total = TOTAL_I32;
     loops.tile_nz = volume ? TILE_SLICES : 1;
     loops.tile_ny = volume ? TILE_SLICES : TILE_ROWS;
     loops.tile_nx = TILE_COLUMNS;

@@ -74,7 +74,9 @@ static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
     const bool bytes = dtype == TS_U8 || dtype == TS_I8;
     if (dtype == TS_U32 || dtype == TS_I32)
         return 8;
-    return dtype != TS_F32 && count * (bytes ? 255 : 65535) > INT32_MAX ? 8 : 4;
+    if (dtype != TS_F32 && count * (bytes ? 255 : 65535) > INT32_MAX)
+        return 8;
+    return 4;
 }
 
 /* ---- the method `fused` on a CUDA device: strips of columns and chunks of rows for

@@ -544,9 +544,9 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     };
     const double window = (double)run.window;
     run.count = run.volume ? window * window * window : window * window;
-    int64_t rows = run.direct                      ? DIRECT_ROWS
-                   : 4 * run.radius > RUNNING_ROWS ? 4 * run.radius
-                                                   : RUNNING_ROWS;
+    int64_t rows = 4 * run.radius > RUNNING_ROWS ? 4 * run.radius : RUNNING_ROWS;
+    if (run.direct)
+        rows = DIRECT_ROWS;
     run.n_chunks = run.ny > rows ? run.ny / rows : 1;
     rows = (run.ny + run.n_chunks - 1) / run.n_chunks;
     run.outside = params->constant * (run.dtype == TS_F32 ? window : run.count / window);
@@ -701,9 +701,10 @@ static struct window_prefix start_sums(const struct box_run *run, const struct b
             scratch + before + (((size_t)(run->nx + run->radius) * element + 63) & ~(size_t)63),
     };
     memset(sums.origin, 0, (size_t)(run->nx + 1) * element);
+    const int64_t most = merge ? 1 : ADDED;
     for (int64_t k = 0, n = 1; k < run->window; k += n) {
         const void *const cleaned = merge ? finite_row(chunk->rows[k], finite, run->nx) : NULL;
-        n = merge ? 1 : run->window - k < ADDED ? run->window - k : ADDED;
+        n = run->window - k < most ? run->window - k : most;
         kernels->add(prefix_first(&sums), merge ? &cleaned : chunk->rows + k, n, run->nx);
     }
     kernels->start(prefix_first(&sums), run->nx);

@@ -94,9 +94,11 @@ static void load_row(const struct masked_run *run, int64_t slice, int64_t y, int
                            keys + low, high - low);
     for (int64_t i = 0; i < n; i++) {
         const bool inside = i >= low && i < high;
-        const int64_t column = from < 0 ? -1
-                               : inside ? first + i
-                                        : ts_border_index(first + i, run->nx, run->border);
+        int64_t column;
+        if (from < 0)
+            column = -1;
+        else
+            column = inside ? first + i : ts_border_index(first + i, run->nx, run->border);
         valid[i] = column < 0 || ts_valid_at(bits, (size_t)(row + column));
         if (column < 0)
             keys[i] = run->constant;

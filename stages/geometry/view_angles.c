@@ -103,9 +103,9 @@ struct view_arc ts_view_arc(const struct ts_axis *axis)
 double ts_view_past(const struct view_arc *arc, const struct ts_axis *axis, int64_t v)
 {
     const double past = ts_view_degree(axis, v) - arc->first;
-    return arc->wraps && past < 0                           ? past + 360
-           : arc->wraps && past > arc->length + shorter_arc ? past - 360
-                                                            : past;
+    if (arc->wraps && past < 0)
+        return past + 360;
+    return arc->wraps && past > arc->length + shorter_arc ? past - 360 : past;
 }
 
 static double direction(double degree)

@@ -298,7 +298,10 @@ static bool is_cut_off(const struct rows *rows, int64_t v)
         const double at = value(rows, v, d);
         low = fmin(low, at);
         high = fmax(high, at);
-        ends += d < rows->first + strip ? at : d >= rows->end - strip ? -at : 0;
+        if (d < rows->first + strip)
+            ends += at;
+        else if (d >= rows->end - strip)
+            ends -= at;
     }
     return fabs(ends) > most_end * (high - low) * (double)strip;
 }

@@ -191,11 +191,11 @@ static enum ts_status search_found(struct param_set *set, const struct stage_con
     for (int i = 0; i < n_tables && i < 3; i++)
         counts[i] = tables[i].image.data;
     if (*counts[0] == 0) {
-        ts_param_error(set,
-                       ts_param_given(set, "mask")    ? "mask"
-                       : ts_param_given(set, "above") ? "above"
-                                                      : "below",
-                       "crop-empty", context->diag, "chooses no pixel, so that there is no box");
+        const char *param = ts_param_given(set, "above") ? "above" : "below";
+        if (ts_param_given(set, "mask"))
+            param = "mask";
+        ts_param_error(set, param, "crop-empty", context->diag,
+                       "chooses no pixel, so that there is no box");
         return ts_diag_hint(context->diag, "`statistics` in place of `crop` tells the range of the "
                                            "values; x, y and z give a box by hand");
     }

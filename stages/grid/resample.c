@@ -80,10 +80,10 @@ static void vectors_of(const struct ts_image *image, double steps[3][3], double 
     for (int i = 0; i < 3; i++) {
         origin[i] = image->has_geometry ? image->origin_mm[i] : image->axes[2 - i].first;
         for (int d = 0; d < 3; d++)
-            steps[d][i] = image->has_geometry
-                              ? image->direction[6 - 3 * d + i] * ts_axis_spacing(&image->axes[d])
-                          : i == 2 - d ? ts_axis_spacing(&image->axes[d])
-                                       : 0;
+            if (image->has_geometry)
+                steps[d][i] = image->direction[6 - 3 * d + i] * ts_axis_spacing(&image->axes[d]);
+            else if (i == 2 - d)
+                steps[d][i] = ts_axis_spacing(&image->axes[d]);
     }
     const double *step = image->step_z_mm;
     if (image->has_geometry && (step[0] != 0 || step[1] != 0 || step[2] != 0))

@@ -325,7 +325,9 @@ static int which_of(const uint64_t *bits, int64_t low, int64_t high)
         all = all && here == UINT64_MAX >> (WORD - n);
         none = none && here == 0;
     }
-    return all ? 1 : none ? 0 : -1;
+    if (all)
+        return 1;
+    return none ? 0 : -1;
 }
 
 static bool is_valid(const struct sampled *of, int64_t z, int64_t y, int64_t x)

@@ -55,9 +55,9 @@ struct taps {
 /* Returns how many taps a kind has: 1, 2 or 4. */
 TAPS_FUNCTION int ts_taps_count(int interpolation)
 {
-    return interpolation == INTERPOLATION_NEAREST  ? 1
-           : interpolation == INTERPOLATION_LINEAR ? 2
-                                                   : 4;
+    if (interpolation == INTERPOLATION_NEAREST)
+        return 1;
+    return interpolation == INTERPOLATION_LINEAR ? 2 : 4;
 }
 
 TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)

@@ -53,9 +53,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const struct ts_image *in = &context->in;
     struct unshear_params *params = values;
     ts_sampling_defaults(context, &params->interpolation, &params->outside);
-    const char *code = !in->has_geometry       ? "unshear-geometry"
-                       : in->axes[0].positions ? "axis-uneven"
-                                               : NULL;
+    const char *code = NULL;
+    if (!in->has_geometry)
+        code = "unshear-geometry";
+    else if (in->axes[0].positions)
+        code = "axis-uneven";
     if (code)
         return ts_diag_error(
             context->diag, TS_BAD_CHAIN,

@@ -321,6 +321,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         const int which = i % COMPARE_MEASURES;
         const bool in_values = which == COMPARE_LARGEST || which == COMPARE_RMS,
                    slices = i >= COMPARE_MEASURES;
+        const char *unit = which == COMPARE_PSNR ? "dB" : "1";
         out[i] = (struct stage_table){.name = slices ? texts[which].of_slices : texts[which].name,
                                       .doc = texts[which].doc};
         out[i].image =
@@ -328,9 +329,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
                               .axes = {z},
                               .dtype = TS_F64,
                               .quantity = in_values ? context->in.quantity : TS_INTENSITY,
-                              .unit = in_values               ? context->in.unit
-                                      : which == COMPARE_PSNR ? "dB"
-                                                              : "1"};
+                              .unit = in_values ? context->in.unit : unit};
     }
     out[2 * COMPARE_MEASURES] = (struct stage_table){
         .name = "not_compared",

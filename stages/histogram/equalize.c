@@ -13,6 +13,8 @@
  */
 #include "stages/histogram/equalize.h"
 
+#include "core/clamp.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -188,9 +190,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     struct equalize_params *params = values;
     const enum ts_dtype dtype = context->in.dtype;
     const bool exact = ts_value_counts_fit(dtype);
-    const int64_t bins = exact                    ? ts_value_counts_keys(dtype)
-                         : context->references[0] ? MAX_BINS
-                                                  : SKIMAGE_BINS;
+    int64_t bins = context->references[0] ? MAX_BINS : SKIMAGE_BINS;
+    if (exact)
+        bins = ts_value_counts_keys(dtype);
     if (!ts_param_given(context->set, "bins"))
         params->bins = bins;
     if (exact && params->bins != bins) {
@@ -476,10 +478,7 @@ static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n,
         ts_bins_find(slots, in, dtype, done, block, bins);
         for (size_t i = 0; i < block; i++) {
             const int64_t bin = slots[i] - 1;
-            out[done + i] = bin > bins->n ? NAN
-                                          : (float)map[bin < 0         ? 0
-                                                       : bin < bins->n ? bin
-                                                                       : bins->n - 1];
+            out[done + i] = bin > bins->n ? NAN : (float)map[ts_clamp(bin, 0, bins->n - 1)];
         }
     }
 }

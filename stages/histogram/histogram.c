@@ -61,7 +61,9 @@ static void bins_edges(const struct bins *bins, double *edges)
 static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
 {
     const double key = ceil(edge) - lowest;
-    return !(key > 0) ? 0 : key < (double)n_keys ? (uint32_t)key : n_keys;
+    if (!(key > 0))
+        return 0;
+    return key < (double)n_keys ? (uint32_t)key : n_keys;
 }
 
 /* Sums the counts of the keys [first, end) that were seen. */

@@ -373,10 +373,12 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     }
     if (!ts_param_given(context->set, "center"))
         params->center = 0.5 * (double)(params->detectors - 1);
-    if (params->method == RADON_AUTO)
-        params->method = !context->device                            ? RADON_JOSEPH
-                         : context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY
-                                                                     : RADON_STACK;
+    if (params->method == RADON_AUTO) {
+        if (!context->device)
+            params->method = RADON_JOSEPH;
+        else
+            params->method = context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY : RADON_STACK;
+    }
     ts_unit_times_length(context->in.unit, context->in.axes[2].unit, params->unit);
     warn_of_hu(context);
     return fan ? check_fan(context, params) : check_tensor(context, params);

@@ -192,7 +192,8 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
         const int64_t detector = (int64_t)(there ? d : below + 1 - side);
         for (int view = 0; view < 2; view++) {
             end.index[2 * view + side] = views[view] * grid->n_detectors + detector;
-            end.weight[2 * view + side] = there ? w * (view ? past : 1 - past) : 0;
+            const double share = view ? past : 1 - past;
+            end.weight[2 * view + side] = there ? w * share : 0;
         }
         end.seen += there ? w : 0;
     }
@@ -216,9 +217,12 @@ static void find_sample(const struct rebinning *rebinning, double theta, double 
     for (int tap = 0; tap < REBIN_TAPS; tap++) {
         const int which = both ? tap / 4 : more, quarter = tap % 4;
         sample->index[tap] = (int32_t)ends[which].index[quarter];
-        sample->weight[tap] = both              ? (float)(0.5 * ends[which].weight[quarter])
-                              : tap / 4 == more ? (float)ends[which].weight[quarter]
-                                                : 0;
+        double weight = ends[which].weight[quarter];
+        if (both)
+            weight *= 0.5;
+        else if (tap / 4 != more)
+            weight = 0;
+        sample->weight[tap] = (float)weight;
     }
 }
 

@@ -136,10 +136,13 @@ static enum ts_status choose_fan_method(const struct stage_context *context,
 {
     const char *beam = ts_beam_name(context->in.beam.kind);
     const bool adjoint = params->model == BACK_JOSEPH;
-    if (params->method == BACK_METHOD_AUTO)
-        params->method = !context->device                                ? BACK_METHOD_LANES
-                         : context->in.axes[0].n < FAN_STACK_FROM_SLICES ? BACK_METHOD_PIXEL
-                                                                         : BACK_METHOD_STACK;
+    if (params->method == BACK_METHOD_AUTO) {
+        if (!context->device)
+            params->method = BACK_METHOD_LANES;
+        else
+            params->method = context->in.axes[0].n < FAN_STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                           : BACK_METHOD_STACK;
+    }
     if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
         return ts_param_error(context->set, "weights", "weights-beam", context->diag,
                               "the adjoint of a %s beam has no weights of angles; fbp has them",
@@ -251,10 +254,11 @@ struct row_filter ts_reconstruction_filter(const struct stage_context *context)
 {
     const struct reconstruction_params *params = context->params;
     const struct ts_beam *beam = &context->in.beam;
-    const double unit = beam->kind == TS_BEAM_FAN_ARC ? 1 / beam->source_detector_mm
-                        : beam->kind == TS_BEAM_FAN_FLAT
-                            ? beam->source_axis_mm / beam->source_detector_mm
-                            : 1;
+    double unit = 1;
+    if (beam->kind == TS_BEAM_FAN_ARC)
+        unit = 1 / beam->source_detector_mm;
+    else if (beam->kind == TS_BEAM_FAN_FLAT)
+        unit = beam->source_axis_mm / beam->source_detector_mm;
     return (struct row_filter){.name = params->filter,
                                .cutoff = params->cutoff,
                                .spacing = ts_axis_spacing(&context->in.axes[2]) * unit,

@@ -83,8 +83,9 @@ void ts_slice_work_run(const struct slice_work *work, slice_task *task, const vo
         const int64_t most = fit > 1 ? fit : 1, wanted = (n_lines + most - 1) / most;
         groups = (work->n_slices - z) / slices;
         const int64_t spread = (2 * threads + groups - 1) / groups;
-        const int64_t parts =
-            threads > 1 && spread > wanted ? (spread < n_lines ? spread : n_lines) : wanted;
+        int64_t parts = wanted;
+        if (threads > 1 && spread > wanted)
+            parts = spread < n_lines ? spread : n_lines;
 #pragma omp parallel for schedule(dynamic) num_threads(work->threads)
         for (int64_t i = 0; i < groups * parts; i++) {
             const int64_t first = n_lines * (i % parts) / parts,

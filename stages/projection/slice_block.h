@@ -38,7 +38,9 @@ struct slice_block {
  * decides the order of sums. */
 static inline int64_t ts_slice_block_lines(int64_t n_minor)
 {
-    return n_minor <= 512 ? BLOCK_LINES : n_minor <= 1024 ? BLOCK_LINES / 2 : BLOCK_LINES / 4;
+    if (n_minor <= 512)
+        return BLOCK_LINES;
+    return n_minor <= 1024 ? BLOCK_LINES / 2 : BLOCK_LINES / 4;
 }
 
 /* Returns an empty block of lines from m on: ts_slice_block_lines() of them, or fewer at the end of
@@ -64,7 +66,9 @@ void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices,
 /* Returns the number of slices in the next group: 16, 4 or 1. */
 static inline int ts_slice_group(int64_t slices_left)
 {
-    return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
+    if (slices_left >= 16)
+        return 16;
+    return slices_left >= 4 ? 4 : 1;
 }
 
 /* An output of n_lines lines a slice (views, or rows of pixels), with line_samples samples each. */

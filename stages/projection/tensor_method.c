@@ -13,7 +13,9 @@
 /* Returns the slices that cuda/projection/interleave.cuh puts side by side. */
 static int64_t slices_side_by_side(int64_t slices)
 {
-    return slices > 64 ? 128 : slices > 32 ? 64 : 32;
+    if (slices > 64)
+        return 128;
+    return slices > 32 ? 64 : 32;
 }
 
 static bool can_be_counted(const struct stage_context *context, int64_t n_major, int64_t n_minor,

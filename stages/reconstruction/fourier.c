@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/fft.h"
 #include "core/image.h"
 #include "core/memory.h"
@@ -227,7 +228,9 @@ static int pairs_of(const struct stage_context *context, const struct polar_grid
 {
     const int64_t n = context->in.axes[0].n, bytes = grid->grid_rows * grid->n_columns *
                                                      POLAR_PAIRS * (int64_t)sizeof(complex_pair);
-    return n > POLAR_PAIRS && bytes <= MOST_BYTES ? POLAR_PAIRS : n > 2 ? POLAR_TILE : 1;
+    if (n > POLAR_PAIRS && bytes <= MOST_BYTES)
+        return POLAR_PAIRS;
+    return n > 2 ? POLAR_TILE : 1;
 }
 
 static void lay_out_slices(const struct stage_context *context, const struct polar_grid *grid,
@@ -331,7 +334,7 @@ static void look_at(const struct ts_image *in, int64_t slice, float *scale, bool
     if (*finite && most > 0)
         frexpf(most, &exponent);
     /* The scale and its inverse must be normal floats; the smallest numbers then stay small. */
-    exponent = exponent < -124 ? -124 : exponent > 124 ? 124 : exponent;
+    exponent = (int)ts_clamp(exponent, -124, 124);
     *scale = ldexpf(1, -exponent);
 }
 

@@ -242,9 +242,10 @@ static double find_otsu(const struct stage_context *context, const void *total,
     for (int64_t i = 0; i < bins->n; i++)
         all += counts[i];
     /* A single value is in the middle of its bins, and then no bin is the lower class. */
-    return found < 0              ? (double)NAN
-           : counts[found] == all ? (bins->low + bins->high) / 2
-                                  : bins->low + ((double)found + 0.5) * bins->step;
+    if (found < 0)
+        return (double)NAN;
+    return counts[found] == all ? (bins->low + bins->high) / 2
+                                : bins->low + ((double)found + 0.5) * bins->step;
 }
 
 static double find_percentile(const struct stage_context *context, const void *total,

@@ -325,11 +325,11 @@ static void fill_from_rows(const struct slab *slab, int64_t z, int64_t view, boo
         load_filled(slab, of_views ? z : z - below, of_views ? view - below : view, values, kinds);
     if (above > 0)
         load_filled(slab, of_views ? z : z + above, of_views ? view + above : view, others, kinds);
-    for (int64_t d = 0; d < n;
-         d++) /* places are counted from the row below or, without it, from this one */
-        values[d] =
-            ts_bad_between(values[d], below > 0 ? 0 : -1, others[d],
-                           above > 0 ? (below > 0 ? below : 0) + above : -1, below > 0 ? below : 0);
+    /* Places are counted from the row below or, without it, from this one. */
+    const int64_t here = below > 0 ? below : 0;
+    for (int64_t d = 0; d < n; d++)
+        values[d] = ts_bad_between(values[d], below > 0 ? 0 : -1, others[d],
+                                   above > 0 ? here + above : -1, here);
 }
 
 /* Fills a row without a good pixel. Returns false if nothing near it is good. */

@@ -48,7 +48,9 @@ TS_HOST_DEVICE int ts_bad_kind(double value, struct bad_levels levels)
 {
     if (!(value >= -DBL_MAX && value <= DBL_MAX))
         return BAD_NONFINITE;
-    return value >= levels.highest ? BAD_SATURATED : value < levels.lowest ? BAD_LOW : BAD_NONE;
+    if (value >= levels.highest)
+        return BAD_SATURATED;
+    return value < levels.lowest ? BAD_LOW : BAD_NONE;
 }
 
 /* What is known about the good values of one detector pixel in all views of a slice. */

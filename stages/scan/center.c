@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/memory.h"
 #include "core/search.h"
 #include "stages/engine/stage.h"
@@ -280,10 +281,14 @@ static enum ts_status resolve_given(const struct stage_context *context,
         return ts_param_error(context->set, "center", "center-missing", context->diag,
                               "is needed with method: given");
     params->convention = CENTER_OF_PIXEL;
-    params->center = convention == CENTER_OF_EDGE     ? given - 0.5
-                     : convention == CENTER_OF_MIDDLE ? middle + given
-                     : convention == CENTER_OF_SHIFT  ? middle - given
-                                                      : given;
+    if (convention == CENTER_OF_EDGE)
+        params->center = given - 0.5;
+    else if (convention == CENTER_OF_MIDDLE)
+        params->center = middle + given;
+    else if (convention == CENTER_OF_SHIFT)
+        params->center = middle - given;
+    else
+        params->center = given;
     if (params->center < 0 || params->center > (double)(n - 1))
         return ts_param_error(
             context->set, "center", "center-outside", context->diag,
@@ -312,9 +317,7 @@ static enum ts_status resolve_slice(const struct stage_context *context,
     static const char *const strip_params[] = {"strip_sides", "strip_step", "strip_size"};
     const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
     if (params->strip && !ts_param_given(context->set, "strip_size"))
-        params->strip_size = n < STRIP_LEAST_SIZE ? STRIP_LEAST_SIZE
-                             : n < STRIP_SIZE     ? n
-                                                  : STRIP_SIZE;
+        params->strip_size = ts_clamp(n, STRIP_LEAST_SIZE, STRIP_SIZE);
     for (size_t i = 0; i < sizeof strip_params / sizeof *strip_params && !params->strip; i++) {
         if (ts_param_given(context->set, strip_params[i]))
             return ts_param_error(context->set, strip_params[i], "parameter-unused", context->diag,

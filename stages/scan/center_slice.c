@@ -374,10 +374,10 @@ static void hint_of_edge(const struct center_slice *slice, const struct look *lo
     }
     const bool turn = ts_center_overlap_lacks(&context->in.axes[1]) == 0;
     ts_diag_hint(context->diag, "search further, try another slice%s, or give the center",
-                 params_of(slice)->method == CENTER_OVERLAP ? " or method"
-                 : turn ? ", or `method: overlap` for this scan of 360 degrees, whose axis may be "
-                          "near an end of the detector"
-                        : " or method");
+                 params_of(slice)->method != CENTER_OVERLAP && turn
+                     ? ", or `method: overlap` for this scan of 360 degrees, whose axis may be "
+                       "near an end of the detector"
+                     : " or method");
 }
 
 /* ---- search ---------------------------------------------------------------------------------- */

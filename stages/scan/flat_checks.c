@@ -119,9 +119,9 @@ MARK(4, uint32_t)
 static bool mark_differing(const void *first, const void *row, size_t bytes, int64_t n,
                            unsigned char *differs)
 {
-    return bytes == 1   ? mark_1(first, row, n, differs)
-           : bytes == 2 ? mark_2(first, row, n, differs)
-                        : mark_4(first, row, n, differs);
+    if (bytes == 1)
+        return mark_1(first, row, n, differs);
+    return bytes == 2 ? mark_2(first, row, n, differs) : mark_4(first, row, n, differs);
 }
 
 static float transmission_at(struct flat_row row, const float *counts, int64_t d)

@@ -426,7 +426,9 @@ static enum ts_status resolve_sorting(const struct stage_context *context,
 {
     const int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n;
     if (!ts_param_given(context->set, "size")) {
-        const int64_t part = detectors > 2000 ? 21 : detectors / 100 > 5 ? detectors / 100 : 5;
+        int64_t part = detectors / 100 > 5 ? detectors / 100 : 5;
+        if (detectors > 2000)
+            part = 21;
         params->size = part % 2 ? part : part + 1;
     }
     if (params->size % 2 == 0)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/memory.h"
 #include "stages/scan/stitch_views.h"
 
@@ -180,9 +181,11 @@ static enum ts_status check_opposites(const struct stage_context *context,
             of_view = sorted[i].view;
         }
     }
-    const int64_t most = params->between == STITCH_INTERPOLATE ? n
-                         : params->between == STITCH_FEW       ? params->views / FEW
-                                                               : 0;
+    int64_t most = 0;
+    if (params->between == STITCH_INTERPOLATE)
+        most = n;
+    else if (params->between == STITCH_FEW)
+        most = params->views / FEW;
     return few > most ? refuse_opposite(context, of_view, &between, false) : TS_OK;
 }
 
@@ -278,7 +281,9 @@ static void find_taps(struct stitch_grid *grid, double past,
                       enum stitch_interpolation interpolation)
 {
     const double t = past, u = 1 - past;
-    grid->taps = past > 0 ? interpolation == STITCH_FOUR_TAPS ? 4 : 2 : 1;
+    grid->taps = interpolation == STITCH_FOUR_TAPS ? 4 : 2;
+    if (!(past > 0))
+        grid->taps = 1;
     if (grid->taps == 4) {
         grid->tap[0] = (float)(-0.5 * t * u * u);
         grid->tap[1] = (float)(1 + t * t * (1.5 * t - 2.5));
@@ -324,7 +329,9 @@ void ts_stitch_weights(const struct stage_context *context, float *weights)
     for (int64_t k = 0; k < grid.width; k++) {
         const int64_t d = k - grid.shift;
         const bool own = d >= 0 && d < grid.n, other = d >= grid.first && d < grid.end;
-        weights[k] = own ? other ? (float)weight_at(context, d) : 1 : 0;
+        weights[k] = own ? 1 : 0;
+        if (own && other)
+            weights[k] = (float)weight_at(context, d);
     }
 }
 
@@ -339,9 +346,7 @@ struct columns {
 static struct columns columns_of(const struct stitch_grid *grid, int64_t from, int64_t to)
 {
     const int64_t first = from + grid->shift, end = to + grid->shift;
-    struct columns columns = {first < 0             ? 0
-                              : first < grid->width ? first
-                                                    : grid->width,
+    struct columns columns = {ts_clamp(first, 0, grid->width),
                               end < grid->width ? end : grid->width};
     if (columns.end < columns.first)
         columns.end = columns.first;

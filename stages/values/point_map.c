@@ -78,7 +78,9 @@ const struct choice ts_out_dtype_choices[] = {
 
 enum ts_dtype ts_out_dtype(int32_t choice)
 {
-    return choice == OUT_U8 ? TS_U8 : choice == OUT_U16 ? TS_U16 : TS_F32;
+    if (choice == OUT_U8)
+        return TS_U8;
+    return choice == OUT_U16 ? TS_U16 : TS_F32;
 }
 
 enum ts_status ts_out_range_resolve(const struct stage_context *context, int32_t choice,

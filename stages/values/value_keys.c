@@ -72,9 +72,9 @@ void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, in
 
 double ts_value_of_key(enum ts_dtype dtype, int32_t key)
 {
-    return dtype == TS_F32   ? (double)ts_float_of_key(key)
-           : dtype == TS_U32 ? (double)((uint32_t)key ^ 0x80000000u)
-                             : (double)key;
+    if (dtype == TS_F32)
+        return (double)ts_float_of_key(key);
+    return dtype == TS_U32 ? (double)((uint32_t)key ^ 0x80000000u) : (double)key;
 }
 
 struct key_range ts_value_keys_all(enum ts_dtype dtype)
