@@ -54,16 +54,13 @@ static enum ts_status add_deidentification(struct dicom_metadata *list,
                                            struct ts_diag *diag)
 {
     const bool moved = identity->key_bytes > 0;
+    const char *codes = moved ? "113100\\113107" : "113100",
+               *times = moved ? "MODIFIED" : "REMOVED";
     const struct source_attribute texts[] = {
         {.name = "deidentification_method", .value = identity->keep ? "" : DICOM_DEIDENTIFIED},
-        {.name = "deidentification_codes",
-         .value = identity->keep || shown ? ""
-                  : moved                 ? "113100\\113107"
-                                          : "113100"},
+        {.name = "deidentification_codes", .value = identity->keep || shown ? "" : codes},
         {.name = "longitudinal_temporal_information_modified",
-         .value = identity->keep ? "UNMODIFIED"
-                  : moved        ? "MODIFIED"
-                                 : "REMOVED"},
+         .value = identity->keep ? "UNMODIFIED" : times},
         {.name = "contains_phi", .value = identity->keep ? "YES" : ""},
     };
     enum ts_status status = TS_OK;
@@ -95,6 +92,7 @@ static enum ts_status record_attributes(struct dicom_source *source,
     const bool burned_in = strcmp(ts_dicom_burned_in(series), "YES") == 0;
     const bool masked = source->mask.boxes && burned_in, shown = burned_in && !masked;
     const struct dicom_loss loss = ts_dicom_loss(series);
+    const char *scale = params->mr_scale == MR_SCALE_PRECISE ? "precise" : "display";
     const struct source_attribute reports[] = {
         {.name = DICOM_SERIES_OF_INPUT, .value = number},
         {.name = "burned_in_annotation", .value = masked ? "NO" : ts_dicom_burned_in(series)},
@@ -104,10 +102,7 @@ static enum ts_status record_attributes(struct dicom_source *source,
         {.name = "lossy_image_compression", .value = loss.n_images > 0 ? "01" : ""},
         {.name = "lossy_image_compression_method", .value = loss.method},
         {.name = "lossy_image_compression_ratio", .value = loss.ratio},
-        {.name = "mr_scale",
-         .value = !ts_dicom_has_scale(series)            ? ""
-                  : params->mr_scale == MR_SCALE_PRECISE ? "precise"
-                                                         : "display"},
+        {.name = "mr_scale", .value = ts_dicom_has_scale(series) ? scale : ""},
         {.name = "warnings", .value = warnings},
     };
     enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);
@@ -537,10 +532,10 @@ static enum ts_status take_mask(const struct param_set *set, struct dicom_source
     if (!masked)
         return TS_OK;
     if (!has_value || boxes->rows == 0)
-        return ts_param_error(set, "burned_in", "parameter-missing", diag, "mask needs %s",
-                              has_value          ? "mask_boxes as well"
-                              : boxes->rows == 0 ? "mask_boxes and mask_value as well"
-                                                 : "mask_value as well");
+        return ts_param_error(set, "burned_in", "parameter-missing", diag,
+                              "mask needs %s%s%s as well", boxes->rows == 0 ? "mask_boxes" : "",
+                              !has_value && boxes->rows == 0 ? " and " : "",
+                              has_value ? "" : "mask_value");
     struct ts_numbers *kept = ts_arena_copy(source->arena, boxes, 1, sizeof *boxes);
     if (kept)
         kept->values = ts_arena_copy(source->arena, boxes->values,

@@ -317,13 +317,18 @@ enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stre
         while (n_refused < n && !is_usable(&series[n_refused]))
             n_refused++;
         if (n_refused == n) {
-            status = ts_diag_error(
-                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
-                n == 1           ? n_unclean > 0 ? "the one series is no clean volume"
-                                                 : "a run would refuse the one series as it is"
-                : n_unclean == n ? "none of the %zu series is one clean volume"
-                                 : "a run would refuse each of the %zu series as it is",
-                n);
+            const struct diag_site site = {.code = "no-volume"};
+            if (n == 1)
+                status =
+                    ts_diag_error(diag, TS_BAD_INPUT, &site, "%s",
+                                  n_unclean > 0 ? "the one series is no clean volume"
+                                                : "a run would refuse the one series as it is");
+            else
+                status = ts_diag_error(diag, TS_BAD_INPUT, &site,
+                                       n_unclean == n
+                                           ? "none of the %zu series is one clean volume"
+                                           : "a run would refuse each of the %zu series as it is",
+                                       n);
             ts_diag_hint(diag, "the way out of each stands beside it");
         }
     }

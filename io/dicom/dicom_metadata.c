@@ -174,11 +174,12 @@ static void replace(const struct dicom_series *series, const struct dicom_identi
                     enum dicom_field_kind kind, const char *text, char out[TEXT_BYTES])
 {
     const bool possible = identity->key_bytes > 0 && *text && text != mixed;
-    const bool replaced =
-        possible && kind == DICOM_FIELD_UID ? ts_dicom_replace_uid(identity, text, out)
-        : possible && kind == DICOM_FIELD_DATE
-            ? ts_dicom_move_date(identity, common_text(series, DICOM_FIELD_patient_id), text, out)
-            : false;
+    bool replaced = false;
+    if (possible && kind == DICOM_FIELD_UID)
+        replaced = ts_dicom_replace_uid(identity, text, out);
+    else if (possible && kind == DICOM_FIELD_DATE)
+        replaced =
+            ts_dicom_move_date(identity, common_text(series, DICOM_FIELD_patient_id), text, out);
     if (!replaced)
         out[0] = '\0';
 }

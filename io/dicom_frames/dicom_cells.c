@@ -76,8 +76,12 @@ bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double
         image->have_padding_limit && !isnan(image->padding) && !isnan(image->padding_limit);
     const double first = image->padding, last = range ? image->padding_limit : first;
     double least, most;
-    *low = !image->have_padding ? INFINITY : first < last ? first : last;
-    *high = !image->have_padding ? -INFINITY : first < last ? last : first;
+    *low = first < last ? first : last;
+    *high = first < last ? last : first;
+    if (!image->have_padding) {
+        *low = INFINITY;
+        *high = -INFINITY;
+    }
     ts_dicom_stored_range(&cells, &least, &most);
     return image->have_padding && (cells.is_float || (*high >= least && *low <= most));
 }

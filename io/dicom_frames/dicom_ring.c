@@ -254,7 +254,9 @@ static int64_t find_slot(struct dicom_source *source, const struct slice_range *
     }
     if (free_one >= 0)
         return free_one;
-    int64_t slot = outside >= 0 ? outside : first && !queued ? inside : -1;
+    int64_t slot = first && !queued ? inside : -1;
+    if (outside >= 0)
+        slot = outside;
     if (slot >= 0)
         free_slot(source, slot);
     return slot;

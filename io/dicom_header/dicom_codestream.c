@@ -164,9 +164,9 @@ static enum codestream_state read_jpeg_header(const struct header *header, struc
 
 static const char *jpeg_name(enum dicom_syntax syntax)
 {
-    return syntax >= DICOM_JPEG_LS         ? "JPEG-LS"
-           : syntax >= DICOM_JPEG_LOSSLESS ? "JPEG lossless"
-                                           : "JPEG";
+    if (syntax >= DICOM_JPEG_LS)
+        return "JPEG-LS";
+    return syntax >= DICOM_JPEG_LOSSLESS ? "JPEG lossless" : "JPEG";
 }
 
 static bool allows_marker(enum dicom_syntax syntax, int marker)

@@ -26,7 +26,9 @@ static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
         const size_t n = left < DICOM_BUFFER_BYTES ? (size_t)left : DICOM_BUFFER_BYTES;
         const enum inflate_end end =
             ts_inflate_file_read(reader->inflated, offset, reader->buffer, n);
-        return end == INFLATE_WHOLE ? (ssize_t)n : end == INFLATE_UNREADABLE ? -1 : 0;
+        if (end == INFLATE_WHOLE)
+            return (ssize_t)n;
+        return end == INFLATE_UNREADABLE ? -1 : 0;
     }
     do {
         got = pread(reader->fd, reader->buffer, DICOM_BUFFER_BYTES, offset);

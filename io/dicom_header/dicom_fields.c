@@ -320,12 +320,16 @@ double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field f
 {
     const double *held = member(image, field);
     const struct dicom_value *value = held ? NULL : newest(image, field);
-    return held ? *held : value ? value->number : NAN;
+    if (held)
+        return *held;
+    return value ? value->number : NAN;
 }
 
 const char *ts_dicom_field_text(const struct dicom_image *image, enum dicom_field field)
 {
     const char *held = member(image, field);
     const struct dicom_value *value = held ? NULL : newest(image, field);
-    return held ? held : value && value->text ? value->text : "";
+    if (held)
+        return held;
+    return value && value->text ? value->text : "";
 }

@@ -223,8 +223,10 @@ static void place_planes(struct scan *scan)
         if (!plane)
             return;
         plane->frame = i;
-        for (int k = 0; k < 3; k++)
-            plane->position_mm[k] += absolute ? (k == 2 ? offset - first : 0) : offset * normal[k];
+        if (absolute)
+            plane->position_mm[2] += offset - first;
+        for (int k = 0; k < 3 && !absolute; k++)
+            plane->position_mm[k] += offset * normal[k];
     }
     if (at < scan->plane_offsets.length)
         ts_dicom_refuse(scan, "dicom-dose",

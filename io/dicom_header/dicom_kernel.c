@@ -35,10 +35,13 @@ static bool is_word(const char *value, size_t length)
 static bool has_form(const char *value, size_t length, const char *form)
 {
     for (size_t i = 0; i < length; i++) {
-        const bool fits = form[i] == '9'   ? isdigit((unsigned char)value[i]) != 0
-                          : form[i] == 'A' ? value[i] && strchr("ABCDEHIJQSTU", value[i])
-                          : form[i] == 'a' ? value[i] && strchr("abcdefhlmpqrstuvy", value[i])
-                                           : form[i] != '\0' && form[i] == value[i];
+        bool fits = form[i] != '\0' && form[i] == value[i];
+        if (form[i] == '9')
+            fits = isdigit((unsigned char)value[i]) != 0;
+        else if (form[i] == 'A')
+            fits = value[i] && strchr("ABCDEHIJQSTU", value[i]);
+        else if (form[i] == 'a')
+            fits = value[i] && strchr("abcdefhlmpqrstuvy", value[i]);
         if (!fits)
             return false;
     }

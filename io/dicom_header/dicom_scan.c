@@ -109,7 +109,12 @@ static void check_lut(struct scan *scan)
         descriptor[0] >= 0 && descriptor[1] >= -32768 && descriptor[2] >= 1 && descriptor[2] <= 16;
     if (!described && lut->data.length == 0 && isnan(descriptor[0]))
         return;
-    const uint32_t entries = !described ? 0 : descriptor[0] == 0 ? 65536 : (uint32_t)descriptor[0];
+    uint32_t entries = 0;
+    if (described)
+        entries = descriptor[0] == 0 ? 65536 : (uint32_t)descriptor[0];
+    const char *beside = scan->image.have_slope ? "a Rescale Slope" : "a deflated data set";
+    if (file->float_bits)
+        beside = "floating point pixels";
     if (!described ||
         (lut->data.length != 2 * entries && lut->data.length != entries + (entries & 1)))
         ts_dicom_refuse(scan, "dicom-modality-lut",
@@ -117,10 +122,7 @@ static void check_lut(struct scan *scan)
                         lut->data.length);
     else if (file->float_bits || scan->image.have_slope || file->syntax == DICOM_DEFLATED_LE)
         ts_dicom_refuse(scan, "dicom-modality-lut",
-                        "a Modality LUT stands beside %s, expected it alone",
-                        file->float_bits         ? "floating point pixels"
-                        : scan->image.have_slope ? "a Rescale Slope"
-                                                 : "a deflated data set");
+                        "a Modality LUT stands beside %s, expected it alone", beside);
     if (file->refusal)
         return;
     lut->entries = (int)entries;
@@ -194,20 +196,20 @@ static void choose_padding(const struct scan *scan, struct dicom_image *image)
 {
     const int bits = scan->file->float_bits;
     const bool is_signed = scan->file->pixel_representation == 1;
-    image->have_padding = ts_dicom_has(scan, bits == 64   ? 0x00280123
-                                             : bits == 32 ? 0x00280122
-                                                          : 0x00280120);
-    image->have_padding_limit = ts_dicom_has(scan, bits == 64   ? 0x00280125
-                                                   : bits == 32 ? 0x00280124
-                                                                : 0x00280121);
-    image->padding = bits == 64   ? scan->double_padding
-                     : bits == 32 ? scan->float_padding
-                     : is_signed  ? (int16_t)scan->padding
-                                  : scan->padding;
-    image->padding_limit = bits == 64   ? scan->double_padding_limit
-                           : bits == 32 ? scan->float_padding_limit
-                           : is_signed  ? (int16_t)scan->padding_limit
-                                        : scan->padding_limit;
+    uint32_t tag = 0x00280120, limit_tag = 0x00280121;
+    image->padding = is_signed ? (int16_t)scan->padding : scan->padding;
+    image->padding_limit = is_signed ? (int16_t)scan->padding_limit : scan->padding_limit;
+    if (bits == 32) {
+        tag = 0x00280122, limit_tag = 0x00280124;
+        image->padding = scan->float_padding;
+        image->padding_limit = scan->float_padding_limit;
+    } else if (bits == 64) {
+        tag = 0x00280123, limit_tag = 0x00280125;
+        image->padding = scan->double_padding;
+        image->padding_limit = scan->double_padding_limit;
+    }
+    image->have_padding = ts_dicom_has(scan, tag);
+    image->have_padding_limit = ts_dicom_has(scan, limit_tag);
 }
 
 /* A secondary capture may state the spacing of what was captured in place of Pixel Spacing. */
@@ -407,9 +409,9 @@ static enum dicom_start find_start(const unsigned char *bytes, size_t n)
  * element. */
 static const char *guess_syntax(const unsigned char bytes[8])
 {
-    return !ts_dicom_is_vr((const char *)bytes + 4) ? "1.2.840.10008.1.2"
-           : bytes[0] == 0                          ? "1.2.840.10008.1.2.2"
-                                                    : "1.2.840.10008.1.2.1";
+    if (!ts_dicom_is_vr((const char *)bytes + 4))
+        return "1.2.840.10008.1.2";
+    return bytes[0] == 0 ? "1.2.840.10008.1.2.2" : "1.2.840.10008.1.2.1";
 }
 
 /* Describes what the first n bytes of a file that is not read as DICOM look like. */
@@ -520,9 +522,12 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk,
     struct dicom_file *file = scan->file;
     scan->met_pixels = true;
     scan->encapsulated = element->length == DICOM_UNDEFINED;
-    scan->file->float_bits = element->tag == DICOM_FLOAT_PIXELS    ? 32
-                             : element->tag == DICOM_DOUBLE_PIXELS ? 64
-                                                                   : 0;
+    if (element->tag == DICOM_FLOAT_PIXELS)
+        scan->file->float_bits = 32;
+    else if (element->tag == DICOM_DOUBLE_PIXELS)
+        scan->file->float_bits = 64;
+    else
+        scan->file->float_bits = 0;
     file->words = file->syntax == DICOM_EXPLICIT_BE && text_equals(element->vr, "OW");
     if (scan->encapsulated) {
         ts_dicom_walk_fragments(scan, walk);

@@ -570,11 +570,15 @@ static void refuse_value(struct scan *scan, const struct wanted *want,
         "", "a decimal number",   "two decimal numbers", "three decimal numbers", "",
         "", "six decimal numbers"};
     const unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
-    const char *expected = want->kind == VALUE_UID        ? "a UID of at most 64 characters"
-                           : want->kind == VALUE_INTEGER  ? "an integer"
-                           : want->kind == VALUE_DECIMALS ? decimals[want->size]
-                           : want->kind == VALUE_STORED   ? "one floating point number"
-                                                          : "text";
+    const char *expected = "text";
+    if (want->kind == VALUE_UID)
+        expected = "a UID of at most 64 characters";
+    else if (want->kind == VALUE_INTEGER)
+        expected = "an integer";
+    else if (want->kind == VALUE_DECIMALS)
+        expected = decimals[want->size];
+    else if (want->kind == VALUE_STORED)
+        expected = "one floating point number";
     if (want->kind == VALUE_SHORT)
         ts_dicom_refuse(scan, "dicom-bad-value",
                         "%s (%04x,%04x) is not one 16-bit number: VR %s, %" PRIu32 " bytes",

@@ -551,9 +551,11 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
 static size_t parts_of(const struct dicom_series *series, unsigned split)
 {
     const enum ts_axis_kind kind = series->volume_axis.kind;
-    const unsigned bit = kind == TS_AXIS_ECHO ? DICOM_SPLIT_ECHO
-                         : kind == TS_AXIS_B  ? DICOM_SPLIT_B
-                                              : DICOM_SPLIT_TIME;
+    unsigned bit = DICOM_SPLIT_TIME;
+    if (kind == TS_AXIS_ECHO)
+        bit = DICOM_SPLIT_ECHO;
+    else if (kind == TS_AXIS_B)
+        bit = DICOM_SPLIT_B;
     return series->n_volumes > 1 && (split & bit) ? series->n_volumes : 1;
 }
 

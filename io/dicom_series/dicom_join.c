@@ -188,8 +188,9 @@ static int compare_along(const void *a, const void *b)
 {
     const struct dicom_image *first = ((const struct item *)a)->image,
                              *second = ((const struct item *)b)->image;
-    return first->along_mm != second->along_mm ? (first->along_mm > second->along_mm ? 1 : -1)
-                                               : ts_dicom_compare_images(first, second);
+    if (first->along_mm != second->along_mm)
+        return first->along_mm > second->along_mm ? 1 : -1;
+    return ts_dicom_compare_images(first, second);
 }
 
 static void sort_by(enum dicom_series_key attribute, struct item *items, size_t n)

@@ -37,9 +37,9 @@ const char *ts_dicom_lossy_ratio(const char *text)
 static const char *method_of(const struct dicom_file *file)
 {
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->syntax_uid);
-    return *file->lossy_method    ? ts_dicom_lossy_method(file->lossy_method)
-           : name && name->method ? name->method
-                                  : "";
+    if (*file->lossy_method)
+        return ts_dicom_lossy_method(file->lossy_method);
+    return name && name->method ? name->method : "";
 }
 
 static const char *join(const char *all, const char *one)

@@ -49,8 +49,9 @@ static struct name_entry entry_of(int folder, const char *text, size_t series)
 static int compare_keys(const void *a, const void *b)
 {
     const struct name_entry *first = a, *second = b;
-    return first->folder != second->folder ? (first->folder < second->folder ? -1 : 1)
-                                           : strcmp(first->text, second->text);
+    if (first->folder != second->folder)
+        return first->folder < second->folder ? -1 : 1;
+    return strcmp(first->text, second->text);
 }
 
 static int compare_entries(const void *a, const void *b)

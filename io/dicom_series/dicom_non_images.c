@@ -55,11 +55,9 @@ void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t s
         return;
     for (int i = 0; i < DICOM_OTHER_KINDS; i++)
         folders += dicom_other_is_folder((enum dicom_other_kind)i) ? folder->n_of[i] : 0;
+    const char *kind = folders == folder->n_others ? "folder" : "name";
     used = (size_t)snprintf(out, size, "%zu %s%s passed over:", folder->n_others,
-                            folders == 0                  ? "file"
-                            : folders == folder->n_others ? "folder"
-                                                          : "name",
-                            folder->n_others == 1 ? "" : "s");
+                            folders == 0 ? "file" : kind, folder->n_others == 1 ? "" : "s");
     for (int i = 0; i < DICOM_OTHER_KINDS; i++) {
         char count[32];
         if (folder->n_of[i] > 0) {

@@ -357,7 +357,10 @@ static void number_passes(struct made *made, size_t n)
         const int step = (made[i].place > made[i - 1].place) - (made[i].place < made[i - 1].place);
         const bool turns = step != 0 && direction != 0 && step != direction;
         made[i].pass = made[i - 1].pass + turns;
-        direction = turns ? 0 : step != 0 ? step : direction;
+        if (turns)
+            direction = 0;
+        else if (step != 0)
+            direction = step;
     }
 }
 
@@ -366,8 +369,9 @@ static int compare_acquisitions(const void *a, const void *b)
     const struct made *first = a, *second = b;
     const double number = first->image->acquisition_number,
                  other = second->image->acquisition_number;
-    return number != other ? (number > other ? 1 : -1)
-                           : (first->place > second->place) - (first->place < second->place);
+    if (number != other)
+        return number > other ? 1 : -1;
+    return (first->place > second->place) - (first->place < second->place);
 }
 
 /* Numbers the acquisitions. Returns false if an image states none. */

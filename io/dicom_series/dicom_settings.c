@@ -91,12 +91,17 @@ static const char *text_of(const struct dicom_image *image, int field)
     static const char *const polarities[] = {"", "forward", "reversed"};
     if (field == DERIVED)
         return is_derived(image) ? "DERIVED" : "ORIGINAL";
-    const char *text = field == RECEIVE_COIL ? image->coil
-                       : field == POLARITY   ? polarities[image->polarity]
-                       : field == MAP        ? image->map
-                       : field == VELOCITY   ? image->velocity
-                       : field == BREATH     ? image->breath
-                       : field == DICOM_FIELD_image_type && *image->frame_type
+    if (field == RECEIVE_COIL)
+        return image->coil;
+    if (field == POLARITY)
+        return polarities[image->polarity];
+    if (field == MAP)
+        return image->map;
+    if (field == VELOCITY)
+        return image->velocity;
+    if (field == BREATH)
+        return image->breath;
+    const char *text = field == DICOM_FIELD_image_type && *image->frame_type
                            ? image->frame_type
                            : ts_dicom_field_text(image, (enum dicom_field)field);
     for (int i = 0; i < 2 && field == DICOM_FIELD_image_type; i++) {

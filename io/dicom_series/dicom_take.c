@@ -112,9 +112,9 @@ static bool has_what(const struct dicom_series *series, const struct dicom_take 
         return take->number == (double)dicom_volume_number(series, 0);
     if (series->volume_axis.kind == take->axis && series->volume_axis.positions)
         return is_near(series->volume_axis.positions[0], take->number);
-    return take->axis == TS_AXIS_ECHO ? is_near(image->echo_ms, take->number)
-           : take->axis == TS_AXIS_B  ? is_near(image->b_value, take->number)
-                                      : false;
+    if (take->axis == TS_AXIS_ECHO)
+        return is_near(image->echo_ms, take->number);
+    return take->axis == TS_AXIS_B ? is_near(image->b_value, take->number) : false;
 }
 
 /* A volume that is whole may be taken of a series whose others are not. */
@@ -277,15 +277,13 @@ static void add_item(struct listing *list, const char *item)
 static void write_choice(const struct dicom_takes *takes, const char *last, char *item)
 {
     const size_t n = takes->n + (*last != '\0');
+    const char *open = n > 1 ? "[" : "";
     size_t used = 0;
     *item = '\0';
     for (size_t k = 0; k < n; k++) {
         const char *text = k < takes->n ? takes->items[k].text : last,
                    *quote = strchr(text, ' ') ? "'" : "";
-        used += (size_t)snprintf(item + used, ITEM_BYTES - used, "%s%s%s%s%s",
-                                 k > 0   ? ", "
-                                 : n > 1 ? "["
-                                         : "",
+        used += (size_t)snprintf(item + used, ITEM_BYTES - used, "%s%s%s%s%s", k > 0 ? ", " : open,
                                  quote, text, quote, n > 1 && k == n - 1 ? "]" : "");
     }
 }

@@ -156,10 +156,11 @@ const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left)
             first = first || left[i] ? first : image;
             mixed |= !left[i] && compare(k, first, image) != 0;
         }
-        if (mixed && tells(series, k))
-            return k == COMMENTS   ? "Series Description or Image Comments"
-                   : k >= SETTINGS ? ts_dicom_setting_name(k - SETTINGS)
-                                   : times[k - TIMES].name;
+        if (mixed && tells(series, k)) {
+            if (k == COMMENTS)
+                return "Series Description or Image Comments";
+            return k >= SETTINGS ? ts_dicom_setting_name(k - SETTINGS) : times[k - TIMES].name;
+        }
     }
     return NULL;
 }

@@ -56,10 +56,12 @@ static const char *name_no_times(const struct dicom_series *series, bool against
         stated |= !isnan(image->time_offset_s) || !isnan(image->trigger_ms) ||
                   !isnan(image->frame_reference_ms) || !isnan(image->acquired_s);
     }
-    return against    ? "the times that the header states run against the order of the volumes"
-           : doubtful ? "the header states no other times"
-           : stated   ? "the times that the header states do not tell the volumes apart"
-                      : "the header states no times";
+    if (against)
+        return "the times that the header states run against the order of the volumes";
+    if (doubtful)
+        return "the header states no other times";
+    return stated ? "the times that the header states do not tell the volumes apart"
+                  : "the header states no times";
 }
 
 /* Fills values with the times of the volumes that the header states, and compares them with the
@@ -104,9 +106,11 @@ static void place_times(struct dicom_series *series, double *values)
     if (!find_times(series, values, &against, &doubtful)) {
         const char *why = name_no_times(series, against, doubtful);
         const bool resolution = file->temporal_resolution_ms > 0;
-        const double step = resolution ? file->temporal_resolution_ms / 1e3
-                            : doubtful ? 0 /* the volumes took longer by either clock */
-                                       : file->repetition_ms / 1e3;
+        double step = file->repetition_ms / 1e3;
+        if (resolution)
+            step = file->temporal_resolution_ms / 1e3;
+        else if (doubtful)
+            step = 0; /* the volumes took longer by either clock */
         if (!(step > 0) && !against &&
             list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
             ts_dicom_series_warn(series,

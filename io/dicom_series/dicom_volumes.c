@@ -672,9 +672,10 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     const bool weighted =
         differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
         differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
-    items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO
-                 : weighted                             ? TS_AXIS_B
-                                                        : TS_AXIS_TIME;
+    if (differs(&items, DICOM_NUMBER(echo_ms)))
+        items.kind = TS_AXIS_ECHO;
+    else
+        items.kind = weighted ? TS_AXIS_B : TS_AXIS_TIME;
     items.told = ts_dicom_find_told(series);
     rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);

@@ -334,7 +334,11 @@ struct tree {
 /* Returns how far a value is outside of a range. Of b-values only equal ones are near. */
 static double measure_outside(int axis, double value, double low, double high)
 {
-    const double outside = value < low ? low - value : value > high ? value - high : 0;
+    double outside = 0;
+    if (value < low)
+        outside = low - value;
+    else if (value > high)
+        outside = value - high;
     return axis == 0 && outside > 0 ? INFINITY : outside;
 }
 

@@ -56,10 +56,14 @@ static void take_step(struct chunk_queue *queue, struct slot *slot, struct chunk
     const struct chunk_steps *steps = queue->steps;
     bool done = true;
     pthread_mutex_unlock(&queue->lock);
-    if (!skip)
-        done = reached == SLOT_PREPARED ? steps->prepare(queue->user, coder, &slot->job)
-               : reached == SLOT_PLACED ? steps->place(queue->user, &slot->job)
-                                        : steps->write(queue->user, &slot->job);
+    if (!skip) {
+        if (reached == SLOT_PREPARED)
+            done = steps->prepare(queue->user, coder, &slot->job);
+        else if (reached == SLOT_PLACED)
+            done = steps->place(queue->user, &slot->job);
+        else
+            done = steps->write(queue->user, &slot->job);
+    }
     if (reached == SLOT_WRITTEN)
         clear_job(&slot->job);
     pthread_mutex_lock(&queue->lock);

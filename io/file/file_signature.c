@@ -28,18 +28,20 @@ const char *ts_file_signature(int fd, const char *path)
                       {"archive", "7z\xBC\xAF", 4, 0}, {"archive", "ustar", 5, 257}};
     char start[LOOKED_AT] = "";
     const bool read = pread(fd, start, sizeof start, 0) > 0;
-    for (size_t i = 0; read && i < sizeof signatures / sizeof *signatures; i++)
+    const char *format = NULL;
+    for (size_t i = 0; read && !format && i < sizeof signatures / sizeof *signatures; i++)
         if (memcmp(start + signatures[i].offset, signatures[i].bytes, signatures[i].n) == 0)
-            return strcmp(signatures[i].format, "gzip") != 0 ? signatures[i].format
-                   : ts_ends_in(path, ".nii.gz")             ? "nifti"
-                   : ts_ends_in(path, ".mgz")                ? NULL
-                                                             : "gzip";
-    return NULL;
+            format = signatures[i].format;
+    if (!format || strcmp(format, "gzip") != 0)
+        return format;
+    if (ts_ends_in(path, ".nii.gz"))
+        return "nifti";
+    return ts_ends_in(path, ".mgz") ? NULL : "gzip";
 }
 
 const char *ts_file_unpack_hint(const char *format)
 {
-    return !strcmp(format, "gzip")      ? "`zcat FILE > NEW` unpacks it, whatever its name ends in"
-           : !strcmp(format, "archive") ? "unpack it first"
-                                        : NULL;
+    if (!strcmp(format, "gzip"))
+        return "`zcat FILE > NEW` unpacks it, whatever its name ends in";
+    return !strcmp(format, "archive") ? "unpack it first" : NULL;
 }

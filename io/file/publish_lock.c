@@ -49,7 +49,10 @@ static int lock_folder(const struct folder *folder, int *fd)
     for (int i = 0; *fd >= 0 && error == EWOULDBLOCK && i < MOST_WAITS; i++) {
         if (i > 0)
             usleep(WAIT_US);
-        error = flock(*fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno == EINTR ? EWOULDBLOCK : errno;
+        if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+            error = 0;
+        else
+            error = errno == EINTR ? EWOULDBLOCK : errno;
     }
     if (error && *fd >= 0)
         close(*fd);

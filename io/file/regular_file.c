@@ -18,11 +18,13 @@
 
 static const char *kind_name(mode_t mode)
 {
-    return S_ISFIFO(mode)                   ? "a FIFO"
-           : S_ISDIR(mode)                  ? "a folder"
-           : S_ISSOCK(mode)                 ? "a socket"
-           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
-                                            : "something else";
+    if (S_ISFIFO(mode))
+        return "a FIFO";
+    if (S_ISDIR(mode))
+        return "a folder";
+    if (S_ISSOCK(mode))
+        return "a socket";
+    return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "something else";
 }
 
 int ts_regular_file_fail(const char *path, int error, char *reason, size_t size)

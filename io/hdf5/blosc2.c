@@ -214,9 +214,9 @@ static bool repeat(const struct chunk *chunk, unsigned special, unsigned char *o
 {
     static const unsigned char nan_32[4] = {0, 0, 0xC0, 0x7F},
                                nan_64[8] = {0, 0, 0, 0, 0, 0, 0xF8, 0x7F};
-    const unsigned char *value = special == SPECIAL_VALUE ? chunk->data + CHUNK_HEADER
-                                 : chunk->width == 4      ? nan_32
-                                                          : nan_64;
+    const unsigned char *value = chunk->width == 4 ? nan_32 : nan_64;
+    if (special == SPECIAL_VALUE)
+        value = chunk->data + CHUNK_HEADER;
     if (special == SPECIAL_ZEROS || special == SPECIAL_ANY) {
         memset(out, 0, chunk->value_bytes);
         return true;

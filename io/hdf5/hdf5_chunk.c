@@ -133,9 +133,9 @@ static bool prepare(void *user, struct chunk_coder *coder, struct chunk_job *job
     struct hdf5_writer *writer = user;
     if (!coder)
         return ts_hdf5_fail_memory(writer, ts_chunk_bound(&job->filters, job->chunk_bytes));
-    return job->chunk     ? encode(writer, coder, job)
-           : job->encoded ? decode(writer, coder, job)
-                          : fetch(writer, job);
+    if (job->chunk)
+        return encode(writer, coder, job);
+    return job->encoded ? decode(writer, coder, job) : fetch(writer, job);
 }
 
 /* ---- place ----------------------------------------------------------------------------------- */

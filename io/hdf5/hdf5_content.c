@@ -35,15 +35,13 @@ static void name_type(hid_t type, char out[DTYPE_BYTES])
 {
     struct hdf5_storage of = {0};
     ts_hdf5_storage_type(type, &of);
+    const char integer = of.has_sign ? 'i' : 'u';
     snprintf(out, DTYPE_BYTES, "?");
     if (of.class == STORAGE_TEXT && !of.variable)
         snprintf(out, DTYPE_BYTES, "|S%u", of.element_bytes);
     else if (of.standard && !of.big_endian)
         snprintf(out, DTYPE_BYTES, "%c%c%u", of.element_bytes > 1 ? '<' : '|',
-                 of.class == STORAGE_FLOAT ? 'f'
-                 : of.has_sign             ? 'i'
-                                           : 'u',
-                 of.element_bytes);
+                 of.class == STORAGE_FLOAT ? 'f' : integer, of.element_bytes);
 }
 
 static void put_hex(FILE *out, const unsigned char *bytes, size_t n)

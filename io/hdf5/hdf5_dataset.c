@@ -232,11 +232,8 @@ static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_
     done = done && (dataset->filters.plain || H5Pset_fletcher32(list) >= 0);
     if (H5Tget_class(value->type) == H5T_FLOAT) {
         dataset->half = value->element_bytes == sizeof nan_16;
-        memcpy(dataset->fill,
-               dataset->half               ? (const void *)&nan_16
-               : value->element_bytes == 4 ? (const void *)&nan_32
-                                           : &nan_64,
-               value->element_bytes);
+        const void *nan = value->element_bytes == 4 ? (const void *)&nan_32 : &nan_64;
+        memcpy(dataset->fill, dataset->half ? &nan_16 : nan, value->element_bytes);
         done = done && H5Pset_fill_value(list, value->type, dataset->fill) >= 0;
     }
     if (done && H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0)

@@ -130,9 +130,11 @@ static herr_t driver_read(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr
 {
     (void)type, (void)transfer;
     const struct driver_file *file = (const struct driver_file *)handle;
-    const size_t inside = address >= file->eof         ? 0
-                          : size < file->eof - address ? size
-                                                       : (size_t)(file->eof - address);
+    size_t inside;
+    if (address >= file->eof)
+        inside = 0;
+    else
+        inside = size < file->eof - address ? size : (size_t)(file->eof - address);
     if (outside(address, size))
         return -1;
     if (!ts_file_read_at(file->fd, buffer, inside, address)) {

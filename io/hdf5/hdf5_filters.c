@@ -143,10 +143,11 @@ static size_t undo_blosc(const struct step *step)
 static size_t blosc2_into(void *user, int codec, const unsigned char *in, size_t bytes,
                           unsigned char *out, size_t capacity)
 {
-    return codec == BLOSC2_LZ4    ? lz4_into(in, bytes, out, capacity)
-           : codec == BLOSC2_ZLIB ? inflate_into(user, in, bytes, out, capacity)
-           : codec == BLOSC2_ZSTD ? zstd_into(user, in, bytes, out, capacity)
-                                  : 0;
+    if (codec == BLOSC2_LZ4)
+        return lz4_into(in, bytes, out, capacity);
+    if (codec == BLOSC2_ZLIB)
+        return inflate_into(user, in, bytes, out, capacity);
+    return codec == BLOSC2_ZSTD ? zstd_into(user, in, bytes, out, capacity) : 0;
 }
 
 static size_t undo_blosc2(const struct step *step)

@@ -179,9 +179,12 @@ static enum ts_status describe(struct walk *walk)
     const H5I_type_t type = H5Iget_type(walk->at);
     answer->object = walk->at;
     answer->rank = -1;
-    answer->kind = type == H5I_GROUP     ? FINDER_GROUP
-                   : type == H5I_DATASET ? FINDER_DATASET
-                                         : FINDER_OTHER;
+    if (type == H5I_GROUP)
+        answer->kind = FINDER_GROUP;
+    else if (type == H5I_DATASET)
+        answer->kind = FINDER_DATASET;
+    else
+        answer->kind = FINDER_OTHER;
     if (type == H5I_GROUP)
         return read_text(walk->child, walk->at, "NX_class", 1, answer->nx_class,
                          sizeof answer->nx_class, walk->diag);
@@ -241,11 +244,14 @@ static herr_t put_name(hid_t group, const char *name, const H5L_info_t *link, vo
     (void)group;
     if (names->n++ == FINDER_NAMES)
         return 1;
-    fputc(link->type == H5L_TYPE_HARD       ? 'h'
-          : link->type == H5L_TYPE_SOFT     ? 's'
-          : link->type == H5L_TYPE_EXTERNAL ? 'e'
-                                            : 'o',
-          names->out);
+    char kind = 'o';
+    if (link->type == H5L_TYPE_HARD)
+        kind = 'h';
+    else if (link->type == H5L_TYPE_SOFT)
+        kind = 's';
+    else if (link->type == H5L_TYPE_EXTERNAL)
+        kind = 'e';
+    fputc(kind, names->out);
     fwrite(name, 1, strlen(name) + 1, names->out);
     return 0;
 }

@@ -76,7 +76,9 @@ static void cell_text(const unsigned char *cell, size_t bytes, bool variable, ch
     const char *text = (const char *)cell;
     if (variable)
         memcpy(&text, cell, sizeof text);
-    size_t length = text ? strnlen(text, variable ? size - 1 : bytes) : 0;
+    size_t length = 0;
+    if (text)
+        length = strnlen(text, variable ? size - 1 : bytes);
     if (length > size - 1)
         length = size - 1;
     if (length > 0)
@@ -127,7 +129,9 @@ static bool read_numbers(hid_t dataset, bool integer, size_t n, char *out, size_
             snprintf(number, sizeof number, "%lld", (long long)integers[i]);
         else if (isfinite(values[i]))
             ts_real_format(values[i], number, sizeof number);
-        const char *before = n == 1 ? "" : i == 0 ? "[" : ", ";
+        const char *before = i == 0 ? "[" : ", ";
+        if (n == 1)
+            before = "";
         int length = snprintf(out + used, size - used, "%s%s%s", before, number,
                               n > 1 && i + 1 == n ? "]" : "");
         if (length < 0 || (size_t)length >= size - used)
@@ -170,8 +174,11 @@ int ts_hdf5_texts_of(hid_t object, const char *attribute, int most, char *out, s
     if (there <= 0)
         return there < 0 ? -1 : 0;
     const hid_t value = attribute ? H5Aopen(object, attribute, H5P_DEFAULT) : object;
-    const hid_t type = value < 0 ? -1 : attribute ? H5Aget_type(value) : H5Dget_type(value);
-    const hid_t space = value < 0 ? -1 : attribute ? H5Aget_space(value) : H5Dget_space(value);
+    hid_t type = -1, space = -1;
+    if (value >= 0) {
+        type = attribute ? H5Aget_type(value) : H5Dget_type(value);
+        space = attribute ? H5Aget_space(value) : H5Dget_space(value);
+    }
     int found = type >= 0 && space >= 0 ? 0 : -1;
     const hssize_t n = found == 0 ? H5Sget_simple_extent_npoints(space) : 0;
     if (n >= 1 && n <= most && H5Tget_class(type) == H5T_STRING)

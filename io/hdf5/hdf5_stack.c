@@ -45,7 +45,9 @@ struct virtual_head {
 
 static int64_t count_of(hsize_t n)
 {
-    return n == H5S_UNLIMITED ? UNLIMITED : n < INT64_MAX ? (int64_t)n : INT64_MAX;
+    if (n == H5S_UNLIMITED)
+        return UNLIMITED;
+    return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
 
 static bool describe_selection(hid_t space, struct selection *selection)

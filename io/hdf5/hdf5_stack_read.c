@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_decoder.h"
 #include "io/hdf5/hdf5_stack.h"
@@ -106,7 +107,7 @@ static int64_t rows_at_once(const struct hdf5_stack *stack)
 {
     const int64_t rows = (int64_t)(PIECE_BYTES / row_bytes(stack)),
                   most = rows < IOV_MAX ? rows : IOV_MAX;
-    return most < 1 ? 1 : most < stack->n[1] ? most : stack->n[1];
+    return ts_clamp(most, 1, stack->n[1]);
 }
 
 /* Returns the bytes of `block`, and of `other`. */
@@ -142,7 +143,7 @@ static size_t most_thread_bytes(const struct hdf5_stack *stack)
 static int useful_threads(const struct hdf5_stack *stack, int threads)
 {
     const size_t most = SCRATCH_BYTES / most_thread_bytes(stack);
-    return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
+    return (int)ts_clamp((int64_t)most, 1, threads);
 }
 
 static size_t table_bytes(const struct hdf5_stack *stack)
@@ -494,10 +495,12 @@ static void count_parts(struct reading *reading)
     const struct hdf5_box *box = &reading->box;
     for (int d = 0; d < 3; d++) {
         const int64_t step = d == 1 ? rows_at_once(stack) : 1, chunk = stack->chunk[d];
-        reading->n_parts[d] = is_small(stack) || (stack->chunk_bytes == 0 && d == 2) ? 1
-                              : stack->chunk_bytes > 0
-                                  ? (box->end[d] + chunk - 1) / chunk - box->first[d] / chunk
-                                  : (box->end[d] - box->first[d] + step - 1) / step;
+        if (is_small(stack) || (stack->chunk_bytes == 0 && d == 2))
+            reading->n_parts[d] = 1;
+        else if (stack->chunk_bytes > 0)
+            reading->n_parts[d] = (box->end[d] + chunk - 1) / chunk - box->first[d] / chunk;
+        else
+            reading->n_parts[d] = (box->end[d] - box->first[d] + step - 1) / step;
     }
 }
 

@@ -56,10 +56,14 @@ void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage)
 {
     const H5T_class_t class = H5Tget_class(type);
     const bool number = class == H5T_INTEGER || class == H5T_FLOAT;
-    storage->class = class == H5T_INTEGER  ? STORAGE_INTEGER
-                     : class == H5T_FLOAT  ? STORAGE_FLOAT
-                     : class == H5T_STRING ? STORAGE_TEXT
-                                           : STORAGE_OTHER;
+    if (class == H5T_INTEGER)
+        storage->class = STORAGE_INTEGER;
+    else if (class == H5T_FLOAT)
+        storage->class = STORAGE_FLOAT;
+    else if (class == H5T_STRING)
+        storage->class = STORAGE_TEXT;
+    else
+        storage->class = STORAGE_OTHER;
     storage->element_bytes = (uint32_t)H5Tget_size(type);
     storage->standard = number && is_standard(type);
     storage->big_endian = number && H5Tget_order(type) == H5T_ORDER_BE;
@@ -152,11 +156,16 @@ static bool describe_layout(hid_t dataset, struct hdf5_storage *storage)
         return false;
     const H5D_layout_t layout = H5Pget_layout(list);
     bool done = layout >= 0;
-    storage->layout = layout == H5D_VIRTUAL              ? STORAGE_VIRTUAL
-                      : H5Pget_external_count(list) != 0 ? STORAGE_EXTERNAL
-                      : layout == H5D_CHUNKED            ? STORAGE_CHUNKED
-                      : layout == H5D_CONTIGUOUS         ? STORAGE_CONTIGUOUS
-                                                         : STORAGE_COMPACT;
+    if (layout == H5D_VIRTUAL)
+        storage->layout = STORAGE_VIRTUAL;
+    else if (H5Pget_external_count(list) != 0)
+        storage->layout = STORAGE_EXTERNAL;
+    else if (layout == H5D_CHUNKED)
+        storage->layout = STORAGE_CHUNKED;
+    else if (layout == H5D_CONTIGUOUS)
+        storage->layout = STORAGE_CONTIGUOUS;
+    else
+        storage->layout = STORAGE_COMPACT;
     if (storage->layout == STORAGE_CHUNKED)
         done = describe_chunks(list, storage);
     if (storage->layout == STORAGE_CONTIGUOUS) {

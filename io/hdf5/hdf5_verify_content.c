@@ -177,7 +177,9 @@ static const char *describe_chunks(struct verify_dataset *dataset)
     const int32_t expected[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
     const bool deflated = storage->n_filters > 1,
                plain = storage->n_filters == 0 && storage->chunk[0] == 1;
-    const int first = !deflated ? 2 : width > 1 ? 0 : 1; /* of those expected */
+    int first = 2; /* of those expected */
+    if (deflated)
+        first = width > 1 ? 0 : 1;
     bool ours = (plain || storage->n_filters == 3 - first) && !storage->edges_unfiltered;
     for (int i = first; i < 3 && ours && !plain; i++)
         ours = storage->filters[i - first].filter.id == expected[i];

@@ -137,7 +137,7 @@ enum contour_relation ts_contour_relate(const struct contour_outline *one,
     struct pair_areas areas;
     if (!boxes_meet(one, other) || !measure_pair(one, other, left, &areas))
         return CONTOURS_APART;
-    return repeats(one, other, &areas) ? CONTOURS_REPEAT
-           : overlap(&areas)           ? CONTOURS_CROSS
-                                       : CONTOURS_APART;
+    if (repeats(one, other, &areas))
+        return CONTOURS_REPEAT;
+    return overlap(&areas) ? CONTOURS_CROSS : CONTOURS_APART;
 }

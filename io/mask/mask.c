@@ -224,11 +224,15 @@ static enum ts_status check_unused(const struct mask_request *request, const str
 {
     const bool set = !strcmp(file->kind->what, "DICOM structure set"),
                volume = !strcmp(file->kind->what, "label volume");
-    const char *name = set && *request->params->segment     ? "segment"
-                       : !set && *request->params->roi      ? "roi"
-                       : !volume && *request->params->path  ? "path"
-                       : !volume && *request->params->image ? "image"
-                                                            : NULL;
+    const char *name = NULL;
+    if (set && *request->params->segment)
+        name = "segment";
+    else if (!set && *request->params->roi)
+        name = "roi";
+    else if (!volume && *request->params->path)
+        name = "path";
+    else if (!volume && *request->params->image)
+        name = "image";
     return name ? ts_param_error(request->set, name, "parameter-unused", request->diag,
                                  "plays no part for a %s", file->kind->what)
                 : TS_OK;
@@ -287,11 +291,14 @@ static enum ts_status open_on(const struct param_set *set, const struct source *
         request.frame_of_reference = image->frame_of_reference;
     if (request.placed)
         request.to_mm = ts_grid_to_mm(&source->grid);
-    enum ts_status status =
-        !source->arena ? ts_diag_no_memory(diag, sizeof request)
-        : ts_image_is_sinogram(&source->grid)
-            ? refuse(&request, "mask-geometry", "goes with a sinogram, and masks go with volumes")
-            : open_file(&request, &source->file);
+    enum ts_status status;
+    if (!source->arena)
+        status = ts_diag_no_memory(diag, sizeof request);
+    else if (ts_image_is_sinogram(&source->grid))
+        status =
+            refuse(&request, "mask-geometry", "goes with a sinogram, and masks go with volumes");
+    else
+        status = open_file(&request, &source->file);
     if (status == TS_OK)
         status = check_unused(&request, source->file);
     if (status == TS_OK) {

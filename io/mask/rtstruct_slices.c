@@ -31,7 +31,9 @@
 
 static double clamped(double value, double low, double high)
 {
-    return value < low ? low : value > high ? high : value;
+    if (value < low)
+        return low;
+    return value > high ? high : value;
 }
 
 /* The corners are ordered by y, so that an edge which two contours share crosses each row at the

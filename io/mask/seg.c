@@ -133,10 +133,14 @@ static void take_top(struct region_file *file, const struct dicom_element *eleme
         break;
     case DICOM_TAG(0x0062, 0x0001):
         ts_region_text(file, element, type, sizeof type);
-        seg->coding = text_equals(type, "BINARY")       ? SEG_BINARY
-                      : text_equals(type, "FRACTIONAL") ? SEG_FRACTIONAL
-                      : text_equals(type, "LABELMAP")   ? SEG_LABELS
-                                                        : SEG_UNKNOWN;
+        if (text_equals(type, "BINARY"))
+            seg->coding = SEG_BINARY;
+        else if (text_equals(type, "FRACTIONAL"))
+            seg->coding = SEG_FRACTIONAL;
+        else if (text_equals(type, "LABELMAP"))
+            seg->coding = SEG_LABELS;
+        else
+            seg->coding = SEG_UNKNOWN;
         break;
     case DICOM_PIXEL_DATA:
         seg->met_pixels = true;
@@ -210,9 +214,11 @@ static void check_pixels(struct region_file *file, struct seg *seg)
     const bool bytes = has_codestream(file) && seg->bits == 8; /* a codec of bytes, for bits too */
     const int64_t bits =
         seg->in_fragments && seg->bits < 8 ? 8 : seg->bits; /* of a pixel once it is decoded */
-    const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1 || bytes
-                      : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
-                                                      : seg->bits == 8 || seg->bits == 16;
+    bool fits = seg->bits == 8 || seg->bits == 16;
+    if (seg->coding == SEG_BINARY)
+        fits = seg->bits == 1 || bytes;
+    else if (seg->coding == SEG_FRACTIONAL)
+        fits = seg->bits == 8;
     if (seg->coding == SEG_UNKNOWN || !fits || seg->samples != 1)
         ts_dicom_refuse(
             scan, "seg-type",

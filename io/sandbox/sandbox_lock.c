@@ -90,9 +90,11 @@ static bool take_files_and_network(void)
     const struct landlock_rules rules = {.files = (UINT64_C(1) << n) - 1,
                                          .network = version >= 4 ? 3 : 0,
                                          .scopes = version >= 6 ? 3 : 0};
-    const size_t bytes = version >= 6   ? sizeof rules
-                         : version >= 4 ? 2 * sizeof(uint64_t)
-                                        : sizeof(uint64_t);
+    size_t bytes = sizeof(uint64_t);
+    if (version >= 6)
+        bytes = sizeof rules;
+    else if (version >= 4)
+        bytes = 2 * sizeof(uint64_t);
     const int rule_set = (int)syscall(LANDLOCK_CREATE, &rules, bytes, 0);
     if (rule_set < 0)
         return false;

@@ -303,8 +303,11 @@ static enum look look_at(const struct worker *worker, struct worker_message *mes
     } while (n < 0 && errno == EINTR);
     if (n == (ssize_t)sizeof *message)
         return LOOK_MESSAGE;
-    if (n < 0)
-        return errno == EAGAIN ? LOOK_NOTHING : errno == ECONNRESET ? LOOK_ENDED : LOOK_FAILED;
+    if (n < 0) {
+        if (errno == EAGAIN)
+            return LOOK_NOTHING;
+        return errno == ECONNRESET ? LOOK_ENDED : LOOK_FAILED;
+    }
     return LOOK_ENDED;
 }
 

@@ -84,10 +84,11 @@ static void put_doubles(struct dicom_header *header, uint32_t tag, const double 
 
 static const char *class_of(enum dicom_object object)
 {
-    return object == DICOM_CT   ? "1.2.840.10008.5.1.4.1.1.2"
-           : object == DICOM_MR ? "1.2.840.10008.5.1.4.1.1.4"
-           : object == DICOM_PT ? "1.2.840.10008.5.1.4.1.1.128"
-                                : "1.2.840.10008.5.1.4.1.1.7";
+    if (object == DICOM_CT)
+        return "1.2.840.10008.5.1.4.1.1.2";
+    if (object == DICOM_MR)
+        return "1.2.840.10008.5.1.4.1.1.4";
+    return object == DICOM_PT ? "1.2.840.10008.5.1.4.1.1.128" : "1.2.840.10008.5.1.4.1.1.7";
 }
 
 void ts_dicom_choose_object(struct dicom_files *files)
@@ -480,10 +481,9 @@ static void put_pet(struct dicom_header *header, const struct dicom_files *files
     ts_dicom_put_short(header, 0x00540081, (uint32_t)slices);
     if (request->volumes)
         ts_dicom_put_short(header, 0x00540101, (uint32_t)request->volumes->n);
+    const char *of_time = !strncmp(type, "WHOLE BODY", 10) ? "WHOLE BODY" : "STATIC";
     ts_dicom_put_text(header, 0x00541000, "CS", "%s\\IMAGE",
-                      request->volumes                   ? "DYNAMIC"
-                      : !strncmp(type, "WHOLE BODY", 10) ? "WHOLE BODY"
-                                                         : "STATIC");
+                      request->volumes ? "DYNAMIC" : of_time);
     ts_dicom_put_text(header, 0x00541001, "CS", "%s", pet_units(files));
     put_frame_reference(header, files, z);
     ts_dicom_put_short(header, 0x00541330, (uint32_t)(z + 1));

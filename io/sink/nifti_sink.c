@@ -226,10 +226,13 @@ static void write_phase_axis(struct json *json, const struct sink_request *reque
     for (int i = 0; i < 6 && off < INFINITY; i++)
         off = fmax(off, fabs(request->image->direction[i] - request->input->direction[i]));
     const char *polarity = ts_sink_attribute(request, DICOM_PHASE_POLARITY);
-    const char *axis = !direction || off > 1e-6            ? NULL
-                       : strcmp(direction, "ROW") == 0     ? "i-"
-                       : strncmp(direction, "COL", 3) == 0 ? "j-"
-                                                           : NULL;
+    const char *axis = NULL;
+    if (direction && off <= 1e-6) {
+        if (strcmp(direction, "ROW") == 0)
+            axis = "i-";
+        else if (strncmp(direction, "COL", 3) == 0)
+            axis = "j-";
+    }
     char text[3] = "";
     if (axis) {
         snprintf(text, sizeof text, "%.*s", polarity && !strcmp(polarity, "NEGATIVE") ? 2 : 1,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/image.h"
 #include "io/source/source_walk.h"
 
@@ -192,7 +193,7 @@ enum ts_status ts_nxtomo_write(struct source *source, const char *path,
     const size_t n_views = (size_t)image->axes[1].n, slice = ts_slice_bytes(image),
                  frame = (size_t)image->axes[0].n * (slice / n_views),
                  most = GATHERED_BYTES / frame;
-    gather.frames.axes[0].n = most < 1 ? 1 : most < n_views ? (int64_t)most : (int64_t)n_views;
+    gather.frames.axes[0].n = ts_clamp((int64_t)most, 1, (int64_t)n_views);
     gather.frames.axes[1].n = image->axes[0].n;
     gather.frames.axes[2].n = image->axes[2].n;
     gather.frames.data = malloc(ts_image_bytes(&gather.frames));

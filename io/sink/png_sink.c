@@ -64,7 +64,12 @@ static void make_gray(const struct png_files *files, int64_t z, const unsigned c
         } else {
             ts_load_f64(&value, slice + i * width, image->dtype, 1);
             const double shade = (value - window->low) / (window->high - window->low) * 255;
-            gray[i] = shade >= 255 ? 255 : shade > 0 ? (unsigned char)lrint(shade) : 0;
+            if (shade >= 255)
+                gray[i] = 255;
+            else if (shade > 0)
+                gray[i] = (unsigned char)lrint(shade);
+            else
+                gray[i] = 0;
         }
     }
 }

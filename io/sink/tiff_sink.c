@@ -74,7 +74,11 @@ static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
 
 static enum ts_status fail(struct tiff_pages_file *file, struct ts_diag *diag)
 {
-    const int error = file->problem[0] ? file->error : errno ? errno : EIO;
+    int error;
+    if (file->problem[0])
+        error = file->error;
+    else
+        error = errno ? errno : EIO;
     if (error)
         return ts_sink_failed(&file->sink, error, diag);
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
@@ -102,15 +106,14 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
                       (long long)volumes);
     snprintf(text + n, sizeof text - (size_t)n, "unit=%s\nspacing=%.9g\nloop=false\n",
              *unit ? unit : "pixel", ts_axis_spacing(&image->axes[0]));
+    const int whole = is_signed ? SAMPLEFORMAT_INT : SAMPLEFORMAT_UINT;
     return TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width) &&
            TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height) &&
            TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, (int)(8 * ts_dtype_bytes(image->dtype))) &&
            TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
            TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows) &&
            TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT,
-                        image->dtype == TS_F32 ? SAMPLEFORMAT_IEEEFP
-                        : is_signed            ? SAMPLEFORMAT_INT
-                                               : SAMPLEFORMAT_UINT) &&
+                        image->dtype == TS_F32 ? SAMPLEFORMAT_IEEEFP : whole) &&
            TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE) &&
            TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
            TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&

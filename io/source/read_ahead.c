@@ -76,10 +76,10 @@ static int64_t divide_up(int64_t n, int64_t by)
    slices is always held. */
 static int64_t count_slots(const struct blocks *blocks, int64_t ahead)
 {
-    const int64_t all = divide_up(blocks->n_slices, blocks->chunk) * blocks->per_chunk,
-                  slots = ahead > 0             ? (ahead + blocks->size - 2) / blocks->size + 1
-                          : (blocks->chunk > 1) ? 1
-                                                : 0;
+    const int64_t all = divide_up(blocks->n_slices, blocks->chunk) * blocks->per_chunk;
+    int64_t slots = blocks->chunk > 1 ? 1 : 0;
+    if (ahead > 0)
+        slots = (ahead + blocks->size - 2) / blocks->size + 1;
     return slots < all ? slots : all;
 }
 

@@ -19,11 +19,13 @@ const struct choice ts_unreadable_choices[] = {
 
 const char *ts_source_unit(enum ts_quantity quantity)
 {
-    return quantity == TS_COUNTS        ? "counts"
-           : quantity == TS_HU          ? "HU"
-           : quantity == TS_ATTENUATION ? "1/mm"
-           : quantity == TS_DOSE        ? "Gy"
-                                        : "1";
+    if (quantity == TS_COUNTS)
+        return "counts";
+    if (quantity == TS_HU)
+        return "HU";
+    if (quantity == TS_ATTENUATION)
+        return "1/mm";
+    return quantity == TS_DOSE ? "Gy" : "1";
 }
 
 bool ts_source_rounds(double largest)

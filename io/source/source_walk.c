@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/available.h"
+#include "core/clamp.h"
 
 enum { SLAB_BYTES = 64 << 20 };
 
@@ -16,7 +17,7 @@ int64_t ts_source_slab_slices(const struct source *source, const struct source *
     const size_t bytes = ts_slice_bytes(&source->image),
                  other = beside ? ts_slice_bytes(&beside->image) : 0;
     const int64_t most = (int64_t)(SLAB_BYTES / (bytes > other ? bytes : other));
-    return most < 1 ? 1 : most < source->n_slices ? most : source->n_slices;
+    return ts_clamp(most, 1, source->n_slices);
 }
 
 /* Makes the slab of the wanted slices that come next after `slab`; its n is 0 if there are none. */

@@ -552,15 +552,19 @@ static enum ts_status read_header(struct nrrd *nrrd)
 
 static enum ts_status check_fields(const struct nrrd *nrrd)
 {
-    const char *missing = !nrrd->rank           ? "dimension"
-                          : !nrrd->has_type     ? "type"
-                          : !nrrd->has_sizes    ? "sizes"
-                          : !nrrd->has_encoding ? "encoding"
-                          : !nrrd->has_endian && ts_dtype_bytes(nrrd->layout->stored) > 1 ? "endian"
-                                                                                          : NULL;
-    if (missing)
-        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'",
-                                missing);
+    const bool one_byte = nrrd->has_type && ts_dtype_bytes(nrrd->layout->stored) == 1;
+    const struct {
+        bool has;
+        const char *name;
+    } fields[] = {{nrrd->rank != 0, "dimension"},
+                  {nrrd->has_type, "type"},
+                  {nrrd->has_sizes, "sizes"},
+                  {nrrd->has_encoding, "encoding"},
+                  {nrrd->has_endian || one_byte, "endian"}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!fields[i].has)
+            return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'",
+                                    fields[i].name);
     if (nrrd->has_spacings && nrrd->has_directions)
         return ts_volume_refuse(
             nrrd->layout, "nrrd-header", nrrd->diag,
@@ -679,10 +683,9 @@ static void warn_of_place(const struct nrrd *nrrd)
     const struct diag_site site = {
         .code = "nrrd-place", .span = layout->span, .stage = layout->site};
     const bool left = nrrd->space && !strcmp(nrrd->space, "3D-left-handed");
-    const char *lost = nrrd->has_origin && nrrd->has_directions
-                           ? "its 'space origin' and 'space directions' are"
-                       : nrrd->has_origin ? "its 'space origin' is"
-                                          : "its 'space directions' are";
+    const char *lost = nrrd->has_origin ? "its 'space origin' is" : "its 'space directions' are";
+    if (nrrd->has_origin && nrrd->has_directions)
+        lost = "its 'space origin' and 'space directions' are";
     if (nrrd->negative)
         ts_diag_warning(nrrd->diag, &site,
                         "%s has a negative spacing: it is read in the order of the file, with the "

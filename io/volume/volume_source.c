@@ -586,17 +586,17 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
         wanted *= (uint64_t)layout->n[d];
     }
     const uint64_t there = bytes < layout->start ? 0 : bytes - layout->start;
-    const uint64_t held =
-        layout->gzip ? (there < most / GZIP_MOST_EXPANSION ? there * GZIP_MOST_EXPANSION : most)
-                     : there;
+    uint64_t held = there;
+    if (layout->gzip)
+        held = there < most / GZIP_MOST_EXPANSION ? there * GZIP_MOST_EXPANSION : most;
     if (!layout->gzip && held > wanted)
         warn_of_rest(layout, held - wanted, diag);
-    return held >= wanted ? TS_OK
-                          : ts_volume_refuse(layout, "volume-truncated", diag,
-                                             "claims %llu bytes of values, and has %s%llu",
-                                             (unsigned long long)wanted,
-                                             layout->gzip ? "room for at most " : "",
-                                             (unsigned long long)held);
+    if (held >= wanted)
+        return TS_OK;
+    return ts_volume_refuse(layout, "volume-truncated", diag,
+                            "claims %llu bytes of values, and has %s%llu",
+                            (unsigned long long)wanted, layout->gzip ? "room for at most " : "",
+                            (unsigned long long)held);
 }
 
 /* Returns the positions of the volumes; NULL if memory is out. */
