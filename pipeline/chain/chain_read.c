@@ -124,7 +124,10 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
         hint_for(path, diag);
         goto done;
     }
-    folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
+    if (slash)
+        folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    else
+        folder = strdup("");
     if (!folder) {
         status = ts_diag_no_memory(diag, strlen(path));
         goto done;

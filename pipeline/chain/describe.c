@@ -59,10 +59,13 @@ static void *default_values(const struct stage *stage)
 
 static void format_default(const struct param *param, char *out, size_t size)
 {
-    const char *word = param->required   ? "required"
-                       : param->derived  ? param->derived
-                       : param->optional ? "none"
-                                         : NULL;
+    const char *word = NULL;
+    if (param->required)
+        word = "required";
+    else if (param->derived)
+        word = param->derived;
+    else if (param->optional)
+        word = "none";
     char now[128], old[128];
     if (!word)
         ts_param_format_value(param, &param->init, now, sizeof now);

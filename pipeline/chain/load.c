@@ -293,10 +293,8 @@ static const char *read_text(const struct load *load, const struct node *value,
     const struct param *param = &set->params[i];
     const bool is_path = holds_path(load, param->name);
     if (value->kind == NODE_REFUSED || !value->text || ts_tree_is_nothing(value)) {
-        expected(load, value, set, i,
-                 is_path                          ? "a path"
-                 : param->kind == PARAM_REFERENCE ? "a name"
-                                                  : "a text");
+        const char *text = param->kind == PARAM_REFERENCE ? "a name" : "a text";
+        expected(load, value, set, i, is_path ? "a path" : text);
         return NULL;
     }
     if (is_path && !*value->text) {
@@ -418,7 +416,9 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
     if (is_table && !rows_are_even(load, value, set, i))
         return false;
     const int64_t rows = is_table ? value->n : 1;
-    const int64_t columns = is_table ? value->first->n : is_list ? value->n : 1;
+    int64_t columns = is_list ? value->n : 1;
+    if (is_table)
+        columns = value->first->n;
     double *values = ts_arena_alloc(load->arena, (size_t)(rows * columns) * sizeof *values);
     if (!values)
         return no_memory(load, (size_t)(rows * columns) * sizeof *values);
@@ -538,7 +538,11 @@ static int64_t find_items(const struct load *load, const struct node *map,
     const struct node *list = ts_tree_find(map, "sweep");
     struct node *steps = NULL;
     const bool is_list = list && map->n == 1 && list->kind == NODE_LIST;
-    const int64_t n = is_list ? list->n : list ? 0 : make_steps(load, map, &steps);
+    int64_t n;
+    if (is_list)
+        n = list->n;
+    else
+        n = list ? 0 : make_steps(load, map, &steps);
     *items = is_list ? list->first : steps;
     if (n <= 0)
         refuse_sweep(load, set, i, "sweep-form", no_values[-n]);

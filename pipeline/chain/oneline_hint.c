@@ -98,9 +98,11 @@ static void write_map(FILE *out, const char *text, size_t length, bool bare)
             return;
         }
         const char *value = at + key + 2;
-        const size_t size = *value == '['   ? bracketed(value)
-                            : *value == '"' ? quoted(value)
-                                            : strcspn(value, ",}");
+        size_t size;
+        if (*value == '[')
+            size = bracketed(value);
+        else
+            size = *value == '"' ? quoted(value) : strcspn(value, ",}");
         fprintf(out, bare && at == text + 1 ? "%.*s " : " %.*s=", (int)key, at);
         if (*value == '[')
             write_list(out, value, size);

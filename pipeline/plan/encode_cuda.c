@@ -5,6 +5,7 @@
  * in calls of at most CALL_BYTES, which fill the device and keep the scratch memory small. Built
  * only with CUDA.
  */
+#include "core/clamp.h"
 #include "cuda/device/launch.h"
 #include "pipeline/plan/plan_encode.h"
 
@@ -50,7 +51,7 @@ bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *e
         return false;
     encode->slab_chunks = chunks_of(grid, plan->slab_slices);
     const int64_t most = (int64_t)(CALL_BYTES / grid->chunk_bytes);
-    encode->call_chunks = most < 1 ? 1 : most < encode->slab_chunks ? most : encode->slab_chunks;
+    encode->call_chunks = ts_clamp(most, 1, encode->slab_chunks);
     const struct cuda_deflate one = ts_plan_encode_job(encode, 1, grid->chunk_bytes),
                               call = ts_plan_encode_job(encode, encode->call_chunks,
                                                         grid->chunk_bytes);

@@ -230,7 +230,9 @@ bool ts_plan_encodes(const struct ts_plan *plan)
 
 struct source *ts_plan_reader(const struct plan_node *node)
 {
-    return node->source ? node->source : node->reused ? node->reused->saved : NULL;
+    if (node->source)
+        return node->source;
+    return node->reused ? node->reused->saved : NULL;
 }
 
 bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source)

@@ -106,9 +106,11 @@ static enum ts_status take_ranks(struct ts_plan *plan)
 static const char *beside_output(const struct ts_plan *plan)
 {
     const struct chain_output *output = &plan->chain->output;
-    const char *path = output->path          ? output->path
-                       : output->n_sinks > 0 ? output->sinks[0].path
-                                             : "";
+    const char *path = "";
+    if (output->path)
+        path = output->path;
+    else if (output->n_sinks > 0)
+        path = output->sinks[0].path;
     int length = (int)strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
@@ -257,9 +259,11 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     const size_t n = ts_diag_count(diag);
     const char *found = NULL;
     char way_out[FOREIGN_HINT];
-    const char *only = !listed         ? *(const char *const *)field
-                       : paths->n == 1 ? paths->items[0]
-                                       : NULL;
+    const char *only = NULL;
+    if (!listed)
+        only = *(const char *const *)field;
+    else if (paths->n == 1)
+        only = paths->items[0];
     const char *kind = only ? ts_file_kind(only, &found) : NULL;
     if (only && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "no-images")) {
         if (ts_foreign_hint(only, way_out))

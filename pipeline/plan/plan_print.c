@@ -305,6 +305,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
 {
     fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type",
             "quantity", "unit", "method", "device", "pass", "holds");
+    const char *kept = plan->n_devices > 1 ? " (kept whole on each device)" : " (kept whole)";
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         char shape[96];
@@ -312,10 +313,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label,
                 shape, ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity),
                 node->out.unit, method_of(node), plan->device, node->level + 1,
-                (double)held_bytes(plan, i) / 1048576.0,
-                !node->keep           ? ""
-                : plan->n_devices > 1 ? " (kept whole on each device)"
-                                      : " (kept whole)");
+                (double)held_bytes(plan, i) / 1048576.0, node->keep ? kept : "");
         fputs("             ", stream);
         print_spacing(&node->out, stream);
         print_rays(plan, i, stream);
@@ -382,11 +380,10 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     ts_json_member_integer(json, "held_bytes", held_bytes(plan, i));
     ts_json_member_bool(json, "kept_whole", node->keep);
     ts_json_member_integer(json, "computed_slices", node->computed_slices);
-    if (plan->reuse)
-        ts_json_member_text(json, "taken",
-                            !node->reused         ? "no"
-                            : node->reused->saved ? "image"
-                                                  : "tables");
+    if (plan->reuse && !node->reused)
+        ts_json_member_text(json, "taken", "no");
+    else if (plan->reuse)
+        ts_json_member_text(json, "taken", node->reused->saved ? "image" : "tables");
     if (plan->cuda) {
         ts_json_member_integer(json, "upload_bytes", node->upload_bytes);
         ts_json_member_integer(json, "download_bytes", node->download_bytes);

@@ -76,7 +76,9 @@ const char *ts_predict_part_name(enum predict_part part)
 /* Returns the share of the bytes of such values that deflate is assumed to leave. */
 static double ratio_of(enum ts_dtype dtype)
 {
-    return dtype == TS_F32 || dtype == TS_F16 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
+    if (dtype == TS_F32 || dtype == TS_F16)
+        return 0.75;
+    return ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
 }
 
 /* ---- the work of a slab ---------------------------------------------------------------------- */

@@ -240,7 +240,10 @@ static void find_passes(struct ts_plan *plan, int32_t index)
     /* Tables per slice are made when the image is there and the rounds over references have
        ended. */
     const bool tabulates = reduction && !reduction->feeds_map && by_slice;
-    node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
+    if (!tabulates)
+        node->tables_pass = -1;
+    else
+        node->tables_pass = after > node->level ? after : node->level;
     const int passes = node->tables_pass >= after ? node->tables_pass + 1 : after;
     plan->n_passes = passes > plan->n_passes ? passes : plan->n_passes;
     if (!node->reused)

@@ -310,9 +310,10 @@ static void reap(struct runs *runs, struct batch_study *study, int ended)
     if (status == TS_OK)
         status = diag ? verify(study, diag) : TS_RUN_FAILED;
     unlock_output(runs->batch->folder, study->name, study->lock);
-    study->state = status == TS_OK                        ? STUDY_DONE
-                   : code > 128 && runs->batch->stopped() ? STUDY_STOPPED
-                                                          : STUDY_FAILED;
+    if (status == TS_OK)
+        study->state = STUDY_DONE;
+    else
+        study->state = code > 128 && runs->batch->stopped() ? STUDY_STOPPED : STUDY_FAILED;
     if (status != TS_OK && !study->message && study->state == STUDY_FAILED) {
         if (diag && ts_diag_error_count(diag) == 0)
             ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-run-ended"},
@@ -577,11 +578,13 @@ enum ts_status ts_batch_status(const struct batch *batch)
         const bool judged = study->state == STUDY_REFUSED || study->state == STUDY_FAILED;
         any[judged ? study->status : good ? TS_OK : TS_STOPPED] = true;
     }
-    return any[TS_BAD_CHAIN]    ? TS_BAD_CHAIN
-           : any[TS_RUN_FAILED] ? TS_RUN_FAILED
-           : any[TS_BAD_INPUT]  ? TS_BAD_INPUT
-           : any[TS_STOPPED]    ? TS_RUN_FAILED
-                                : TS_OK;
+    if (any[TS_BAD_CHAIN])
+        return TS_BAD_CHAIN;
+    if (any[TS_RUN_FAILED])
+        return TS_RUN_FAILED;
+    if (any[TS_BAD_INPUT])
+        return TS_BAD_INPUT;
+    return any[TS_STOPPED] ? TS_RUN_FAILED : TS_OK;
 }
 
 void ts_batch_table_path(const struct batch *batch, const char *suffix, char *path, size_t size)

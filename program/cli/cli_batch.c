@@ -199,7 +199,9 @@ static int run(char **operands)
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, batch.json);
     free(batch.studies.items);
     ts_arena_destroy(batch.studies.arena);
-    return ts_cli_signals_came() ? ts_cli_signals_stopped() : judged ? (int)status : code;
+    if (ts_cli_signals_came())
+        return ts_cli_signals_stopped();
+    return judged ? (int)status : code;
 }
 
 const struct command ts_cli_batch = {

@@ -235,14 +235,18 @@ static enum ts_status write_scan(struct source *source, struct ts_diag *diag)
 static enum ts_status export_file(const char *path, struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
-    const char *image =
-        arena ? image_name(arena, arguments.dataset ? arguments.dataset : "data") : NULL;
+    const char *image = NULL;
+    if (arena)
+        image = image_name(arena, arguments.dataset ? arguments.dataset : "data");
     const struct sink_format *format = NULL;
     struct source *source = NULL;
-    enum ts_status status = !image ? ts_diag_no_memory(diag, sizeof *source)
-                            : !find_format(&format, diag) || !takes_window(format, diag)
-                                ? TS_BAD_CHAIN
-                                : check_kept(path, format, diag);
+    enum ts_status status;
+    if (!image)
+        status = ts_diag_no_memory(diag, sizeof *source);
+    else if (!find_format(&format, diag) || !takes_window(format, diag))
+        status = TS_BAD_CHAIN;
+    else
+        status = check_kept(path, format, diag);
     if (status == TS_OK)
         status = ts_result_open(NULL, path, image, false, "export", &source, diag);
     if (status == TS_OK)

@@ -290,7 +290,9 @@ static int rerun(char **operands)
                         ts_diag_error_count(diag) == 0; /* the sentence about it was printed */
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, arguments.json);
     ts_cuda_start_end();
-    return status == TS_STOPPED ? ts_cli_signals_stopped() : judged ? TS_RUN_FAILED : code;
+    if (status == TS_STOPPED)
+        return ts_cli_signals_stopped();
+    return judged ? TS_RUN_FAILED : code;
 }
 
 const struct command ts_cli_rerun = {

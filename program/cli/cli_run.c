@@ -59,7 +59,11 @@ static double clock_seconds(const char *value)
     double total = 0;
     for (int unit = strchr(value, '-') ? DAYS : HOURS; unit <= SECONDS; unit++) {
         const size_t digits = strspn(value, "0123456789");
-        const char past = unit == SECONDS ? '\0' : unit == DAYS ? '-' : ':';
+        char past = ':';
+        if (unit == SECONDS)
+            past = '\0';
+        else if (unit == DAYS)
+            past = '-';
         if (digits == 0 || digits > 4 || value[digits] != past)
             return 0;
         total = total * (unit == HOURS ? 24 : 60) + atof(value);

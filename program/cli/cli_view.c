@@ -105,9 +105,12 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     const bool egl = arguments->screen == SCREEN_EGL;
     struct offscreen *offscreen = NULL;
     struct viewer_frames frames = {0};
-    enum ts_status status = !egl             ? TS_OK
-                            : ts_view_window ? ts_view_window->screen->open(viewer, &offscreen)
-                                             : refuse_window(diag);
+    enum ts_status status;
+    if (!egl)
+        status = TS_OK;
+    else
+        status =
+            ts_view_window ? ts_view_window->screen->open(viewer, &offscreen) : refuse_window(diag);
     if (status == TS_OK)
         status = ts_viewer_frames(viewer, egl ? ts_view_window->draw : NULL, offscreen, &frames);
     if (status == TS_OK && !arguments->quiet) {
@@ -225,9 +228,12 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
             rmdir(arguments->viewer.frames);
         return status;
     }
-    status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag)
-             : terminal               ? show_in_terminal(&viewer, arguments, diag)
-                                      : ts_view_window->show(&viewer);
+    if (arguments->viewer.frames)
+        status = write_frames(&viewer, arguments, diag);
+    else if (terminal)
+        status = show_in_terminal(&viewer, arguments, diag);
+    else
+        status = ts_view_window->show(&viewer);
     if (status == TS_OK && shown->keeps_output) /* the window was closed before the chain ended */
         status = ts_shown_finish(&viewer.shown);
     ts_viewer_close(&viewer);

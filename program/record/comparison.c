@@ -143,6 +143,13 @@ static bool is_numbered(const struct ts_axis *axis)
     return numbered;
 }
 
+static const char *unit_name(const struct ts_axis *axis)
+{
+    if (is_numbered(axis))
+        return "numbered";
+    return *text_of(axis->unit) ? axis->unit : "without a unit";
+}
+
 /* Compares the unit, the spacing and the positions of one axis, and notes the first that
  * differs. Positions are compared only along views, detector pixels and volumes, and only if the
  * images have no place in a patient. */
@@ -158,13 +165,7 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
         snprintf(names[i], sizeof names[i], "%s along %s", i ? "positions" : "spacing",
                  ts_axis_name(a));
     if (strcmp(units[0], units[1]) != 0 || is_numbered(a) != is_numbered(b)) {
-        compare_texts(grid, names[0], false,
-                      is_numbered(a) ? "numbered"
-                      : *units[0]    ? units[0]
-                                     : "without a unit",
-                      is_numbered(b) ? "numbered"
-                      : *units[1]    ? units[1]
-                                     : "without a unit");
+        compare_texts(grid, names[0], false, unit_name(a), unit_name(b));
         return;
     }
     if (!a->positions && !b->positions &&
@@ -198,12 +199,8 @@ static void compare_lengths(const struct side sides[2], struct grid_difference *
         compare_places(a, b, grid);
     else if (!sinogram)
         compare_texts(grid, "place in the patient", false,
-                      sides[0].no_grid  ? "not stated"
-                      : a->has_geometry ? "known"
-                                        : "not stated",
-                      sides[1].no_grid  ? "not stated"
-                      : b->has_geometry ? "known"
-                                        : "not stated");
+                      !sides[0].no_grid && a->has_geometry ? "known" : "not stated",
+                      !sides[1].no_grid && b->has_geometry ? "known" : "not stated");
 }
 
 void ts_grid_compare(const struct side sides[2], struct grid_difference *grid)

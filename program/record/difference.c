@@ -41,7 +41,9 @@ static double distance(double a, double b)
 {
     const bool same = a == b || (isnan(a) && isnan(b));
     const double apart = fabs(a - b);
-    return same ? 0 : isfinite(apart) ? apart : (double)INFINITY;
+    if (same)
+        return 0;
+    return isfinite(apart) ? apart : (double)INFINITY;
 }
 
 static void count_row(struct counts *counts, const uint64_t *valid, const double *a,

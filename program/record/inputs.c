@@ -458,9 +458,11 @@ enum inputs_fact ts_inputs_attribute(const struct recorded *recorded, const char
 {
     const int64_t columns = attribute->columns > 0 ? attribute->columns : 1;
     const void *data = attribute->numbers ? (const void *)attribute->numbers : attribute->value;
-    const size_t bytes = attribute->numbers  ? (size_t)(attribute->n * columns) * sizeof(double)
-                         : *attribute->value ? strlen(attribute->value)
-                                             : 1;
+    size_t bytes = 1;
+    if (attribute->numbers)
+        bytes = (size_t)(attribute->n * columns) * sizeof(double);
+    else if (*attribute->value)
+        bytes = strlen(attribute->value);
     return compare_fact(recorded, input, attribute->name, data, bytes);
 }
 

@@ -282,10 +282,11 @@ struct list {
 static void merge(struct list *list, const struct group *a, const struct group *b)
 {
     for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
-        const int order = i == a->n ? 1
-                          : j == b->n
-                              ? -1
-                              : strcmp(a->facts[i].path + a->skip, b->facts[j].path + b->skip);
+        int order;
+        if (i == a->n)
+            order = 1;
+        else
+            order = j == b->n ? -1 : strcmp(a->facts[i].path + a->skip, b->facts[j].path + b->skip);
         const struct made_fact *left = order <= 0 ? &a->facts[i++] : NULL,
                                *right = order >= 0 ? &b->facts[j++] : NULL;
         const bool is_place = left && right && a->number != b->number &&

@@ -62,8 +62,9 @@ enum rerun_verdict ts_rerun_judge(const struct comparison *comparison, const cha
     }
     for (size_t i = 0; i < comparison->n_images; i++)
         same &= comparison->images[i].state == COMPARED_EQUAL;
-    return same                                  ? RERUN_SAME
-           : comparison->state > COMPARED_WITHIN ? RERUN_BEYOND
-           : other_build                         ? RERUN_WITHIN
-                                                 : RERUN_UNEXPLAINED;
+    if (same)
+        return RERUN_SAME;
+    if (comparison->state > COMPARED_WITHIN)
+        return RERUN_BEYOND;
+    return other_build ? RERUN_WITHIN : RERUN_UNEXPLAINED;
 }

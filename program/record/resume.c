@@ -73,9 +73,11 @@ static const char *dataset_of(const struct resume *resume, int32_t stage, int64_
     const int32_t leader = behind ? swept + (stage - swept) % own : stage;
     const struct chain_stage *of = &given->stages[leader];
     *value = behind ? (stage - swept) / own : 0;
-    const char *name = (of->stage->traits & TRAIT_KEEPS_IMAGE) ? of->name
-                       : leader == given->n_stages - 1         ? "data"
-                                                               : NULL;
+    const char *name = NULL;
+    if (of->stage->traits & TRAIT_KEEPS_IMAGE)
+        name = of->name;
+    else if (leader == given->n_stages - 1)
+        name = "data";
     return name && ts_made_image(&resume->recorded.made, name) ? name : NULL;
 }
 
@@ -111,7 +113,9 @@ static bool check_image(struct resume *resume, const struct source *source,
     const struct ts_image *image = &source->image, *out = &node->out;
     const struct chain_sweep *sweep = &resume->recorded.chain->sweep;
     const bool swept = sweep->n > 0 && stage >= sweep->stage;
-    const int64_t n = node->by_volume ? resume->plan->n_volumes : swept ? sweep->n : 1;
+    int64_t n = swept ? sweep->n : 1;
+    if (node->by_volume)
+        n = resume->plan->n_volumes;
     if (resume->recorded.chain->output.dtype == CHAIN_F16 && out->dtype == TS_F32)
         return unfit(resume, name, "is stored as f16, which rounds its values");
     if (image->dtype != out->dtype || image->quantity != out->quantity ||

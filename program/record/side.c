@@ -80,7 +80,11 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
     if (!one_line && ts_file_refuse_packed(text, diag) != TS_OK)
         return TS_BAD_INPUT;
     /* The caller has checked that the file is a result, since only results have several images. */
-    const char *input = one_line ? text : image ? "result" : format_of(text);
+    const char *input;
+    if (one_line)
+        input = text;
+    else
+        input = image ? "result" : format_of(text);
     return open_input(input, one_line ? NULL : text, image, side, diag);
 }
 

@@ -228,10 +228,8 @@ static void write_text(const struct report_facts *facts, FILE *stream)
         ts_svg_text(stream, ts_made_value(&facts->made, "inputs/%s/format", facts->inputs[i]));
         fputc('\n', stream);
     }
-    fprintf(stream, "\nWarnings: %s\n",
-            !facts->warnings         ? "not known"
-            : facts->n_warnings == 0 ? "none"
-                                     : "");
+    const char *none = facts->n_warnings == 0 ? "none" : "";
+    fprintf(stream, "\nWarnings: %s\n", facts->warnings ? none : "not known");
     for (size_t i = 0; i < facts->n_warnings; i++) {
         ts_svg_text(stream, facts->warnings[i]);
         fputc('\n', stream);

@@ -30,9 +30,12 @@ void ts_view_colors(enum view_colors map, uint32_t colors[VIEW_COLORS])
 {
     for (int i = 0; i < VIEW_COLORS; i++) {
         const double level = i / 255.0;
-        colors[i] = map == COLORS_HOT         ? color(3 * level, 3 * level - 1, 3 * level - 2)
-                    : map == COLORS_CUBEHELIX ? cubehelix(level)
-                                              : color(level, level, level);
+        if (map == COLORS_HOT)
+            colors[i] = color(3 * level, 3 * level - 1, 3 * level - 2);
+        else if (map == COLORS_CUBEHELIX)
+            colors[i] = cubehelix(level);
+        else
+            colors[i] = color(level, level, level);
     }
 }
 

@@ -50,9 +50,12 @@ static enum ts_status choose_index(const struct preview_request *request,
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "preview-slice"},
                              "there is no slice %lld: %s has %lld %s slices, counted from 0",
                              (long long)request->slice, image->name, (long long)n, plane->name);
-    plane->index = request->montage > 0  ? (2 * (int64_t)i + 1) * n / (2 * (int64_t)image->n_planes)
-                   : request->slice >= 0 ? request->slice
-                                         : (n - 1) / 2;
+    if (request->montage > 0)
+        plane->index = (2 * (int64_t)i + 1) * n / (2 * (int64_t)image->n_planes);
+    else if (request->slice >= 0)
+        plane->index = request->slice;
+    else
+        plane->index = (n - 1) / 2;
     return TS_OK;
 }
 
@@ -66,10 +69,14 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
     const int64_t n = image->image.axes[first.across].n;
     const bool each = !is_all && request->montage == 0;
     const int64_t volumes = image->n_volumes < PREVIEW_MONTAGE ? image->n_volumes : PREVIEW_MONTAGE;
-    image->n_planes = is_all ? (ts_image_is_sinogram(&image->image) ? SCAN_PLANES : VOLUME_PLANES)
-                      : request->montage > n ? (int)n
-                      : request->montage > 0 ? request->montage
-                                             : (int)volumes;
+    if (is_all)
+        image->n_planes = ts_image_is_sinogram(&image->image) ? SCAN_PLANES : VOLUME_PLANES;
+    else if (request->montage > n)
+        image->n_planes = (int)n;
+    else if (request->montage > 0)
+        image->n_planes = request->montage;
+    else
+        image->n_planes = (int)volumes;
     image->planes = calloc((size_t)image->n_planes, sizeof *image->planes);
     enum ts_status status = image->planes ? TS_OK : ts_diag_no_memory(diag, sizeof first);
     for (int i = 0; i < image->n_planes && status == TS_OK; i++) {
@@ -652,7 +659,9 @@ static enum ts_status draw_sheet(const struct preview_images *images, bool plain
         find_scale(&images->at[i], n > FEW ? LEAST_MANY : LEAST, plain, cells + at);
     for (size_t i = 0; i < n; i++)
         widest = cells[i].width > widest ? cells[i].width : widest;
-    const int font = widest >= 3 * LEAST ? 3 : widest >= 2 * LEAST ? 2 : 1;
+    int font = widest >= 2 * LEAST ? 2 : 1;
+    if (widest >= 3 * LEAST)
+        font = 3;
     place(cells, n, columns_of(images, n), plain, blocks, font, size);
     *sheet = (struct preview_sheet){.width = size[0], .height = size[1]};
     sheet->gray = ts_mul_size((size_t)size[0], (size_t)size[1], &bytes) ? malloc(bytes) : NULL;

@@ -5,6 +5,8 @@
  */
 #include "program/show/scene.h"
 
+#include "core/clamp.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +309,12 @@ static void scroll(struct scene *scene, int64_t n)
     int64_t at[3];
     bool inside;
     const int under = ts_scene_pick(scene, scene->x, scene->y, at, &inside);
-    const int axis = under >= 0 ? under : scene->slider ? 0 : scene->plane;
-    const int64_t to = scene->at[axis] + n, last = scene->image->axes[axis].n - 1;
-    scene->at[axis] = to < 0 ? 0 : to > last ? last : to;
+    int axis;
+    if (under >= 0)
+        axis = under;
+    else
+        axis = scene->slider ? 0 : scene->plane;
+    scene->at[axis] = ts_clamp(scene->at[axis] + n, 0, scene->image->axes[axis].n - 1);
 }
 
 static void zoom_by(struct scene *scene, double factor)
@@ -410,9 +415,10 @@ enum scene_wish ts_scene_key(struct scene *scene, int key)
         return wish_step(scene, WISH_TABLE, 1);
     case '[':
     case ']':
-        return scene->slider ? wish_slider(scene, scene->slider->value +
-                                                      (key == ']' ? 1 : -1) * scene->slider->step)
-                             : WISH_NOTHING;
+        if (scene->slider)
+            return wish_slider(scene,
+                               scene->slider->value + (key == ']' ? 1 : -1) * scene->slider->step);
+        return WISH_NOTHING;
     case 's':
         return WISH_SCREENSHOT;
     case 'q':

@@ -145,7 +145,10 @@ static void set_way(struct slider *slider)
     const double now = slider->value,
                  wide = fmax(8 * fabs(now), row->kind == PARAM_INTEGER ? 16 : 1);
     const bool bounded = row->min != 0 || row->max != 0;
-    slider->low = bounded ? fmax(row->min, -wide) : now < 0 ? -wide : 0;
+    if (bounded)
+        slider->low = fmax(row->min, -wide);
+    else
+        slider->low = now < 0 ? -wide : 0;
     slider->high = bounded ? fmin(row->max, wide) : wide;
     slider->step = row->kind == PARAM_REAL || row->kind == PARAM_NUMBERS
                        ? (slider->high - slider->low) / 200

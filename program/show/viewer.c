@@ -325,10 +325,14 @@ static enum ts_status open_shown(struct shown *shown, const struct shown_request
     *shown = (struct shown){
         .request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image};
     enum ts_status status = shown->arena ? TS_OK : ts_diag_no_memory(diag, sizeof *shown);
-    if (status == TS_OK)
-        status = request->path          ? open_file(shown, request->path)
-                 : request->reads_input ? read_input(shown)
-                                        : start_chain(shown);
+    if (status == TS_OK) {
+        if (request->path)
+            status = open_file(shown, request->path);
+        else if (request->reads_input)
+            status = read_input(shown);
+        else
+            status = start_chain(shown);
+    }
     if (status != TS_OK)
         close_shown(shown);
     return status;

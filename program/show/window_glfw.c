@@ -94,10 +94,14 @@ static void on_button(GLFWwindow *handle, int button, int action, int modifiers)
 {
     struct window *window = window_of(handle);
     (void)modifiers;
-    window->button = action == GLFW_RELEASE               ? -1
-                     : button == GLFW_MOUSE_BUTTON_LEFT   ? BUTTON_LEFT
-                     : button == GLFW_MOUSE_BUTTON_MIDDLE ? BUTTON_MIDDLE
-                                                          : BUTTON_RIGHT;
+    if (action == GLFW_RELEASE)
+        window->button = -1;
+    else if (button == GLFW_MOUSE_BUTTON_LEFT)
+        window->button = BUTTON_LEFT;
+    else if (button == GLFW_MOUSE_BUTTON_MIDDLE)
+        window->button = BUTTON_MIDDLE;
+    else
+        window->button = BUTTON_RIGHT;
     if (action != GLFW_RELEASE)
         grant(window, ts_scene_press(&window->viewer->scene, window->button));
 }
