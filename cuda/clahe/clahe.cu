@@ -6,6 +6,8 @@
  */
 #include "cuda/clahe/clahe.cuh"
 
+#include "core/clamp.h"
+
 enum { MAX_BATCH = 32768 }; /* limit of a grid's dimension, rounded down */
 static const size_t batch_bytes = (size_t)128 << 20;
 
@@ -33,7 +35,7 @@ int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n)
 {
     const int64_t fitting = (int64_t)(batch_bytes / (slice_bytes > 0 ? slice_bytes : 1));
     const int64_t most = fitting < MAX_BATCH ? fitting : (int64_t)MAX_BATCH;
-    return most < 1 ? 1 : most < n ? most : n;
+    return ts_clamp(most, 1, n);
 }
 
 static bool is_opencv(const struct stage_context *context)

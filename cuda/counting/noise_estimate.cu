@@ -150,9 +150,9 @@ size_t ts_cuda_noise_bytes(const struct stage_context *context, enum noise_estim
         return 0;
     if (context->round == 1)
         return ts_cuda_percentile_bytes(1, 1);
-    const size_t search = ts_noise_by_slice(context, estimate)  ? sizeof(struct percentile_ends)
-                          : ts_noise_has_coefficients(estimate) ? ts_cuda_percentile_bytes(0, 1)
-                                                                : 0;
+    size_t search = ts_noise_has_coefficients(estimate) ? ts_cuda_percentile_bytes(0, 1) : 0;
+    if (ts_noise_by_slice(context, estimate))
+        search = sizeof(struct percentile_ends);
     return sums_bytes(context, estimate) + search;
 }
 
@@ -198,12 +198,11 @@ size_t ts_cuda_noise_scratch_bytes(const struct stage_context *context,
     const struct stage_context of = of_coefficients(context);
     if (context->round >= ts_noise_rounds(context, estimate))
         return 0;
-    const size_t search =
-        ts_noise_by_slice(context, estimate)
-            ? ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n)
-        : ts_noise_has_coefficients(estimate)
-            ? ts_cuda_percentile_scratch_bytes(&of, context->round, n)
-            : 0;
+    size_t search = 0;
+    if (ts_noise_by_slice(context, estimate))
+        search = ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n);
+    else if (ts_noise_has_coefficients(estimate))
+        search = ts_cuda_percentile_scratch_bytes(&of, context->round, n);
     return bits_bytes(context, n) + coefficients_bytes(&of, estimate, n) +
            rows_bytes(&of, estimate, n) + search;
 }

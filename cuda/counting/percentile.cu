@@ -14,6 +14,8 @@
  */
 #include "cuda/counting/percentile.cuh"
 
+#include "core/clamp.h"
+
 #include "cuda/counting/ranks.cuh"
 #include "cuda/values/radix_sort.cuh"
 #include "cuda/values/value_keys.cuh"
@@ -285,7 +287,7 @@ static struct ends_layout layout_of(const struct stage_context *context,
                                     enum percentile_method method, int n_percentiles, int64_t n)
 {
     const int64_t pixels = (int64_t)ts_slice_count(&context->in), fit = group_pixels / pixels;
-    struct ends_layout layout = {.slices = fit < 1 ? 1 : fit > GROUP_MOST ? GROUP_MOST : fit};
+    struct ends_layout layout = {.slices = ts_clamp(fit, 1, GROUP_MOST)};
     if (layout.slices > n)
         layout.slices = n;
     const size_t slices = (size_t)layout.slices;

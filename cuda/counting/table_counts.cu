@@ -106,9 +106,9 @@ template <typename type, bool by_value>
 static __device__ bool open_pass(const struct table_job &job, const struct slot_rule &rule,
                                  struct block_table *table)
 {
-    const uint32_t n_slots = sizeof(type) == 1 ? VALUE_COUNTS_KEYS_8
-                             : by_value        ? job.work.n_keys
-                                               : (uint32_t)rule.bins->n + BINS_EXTRA_SLOTS;
+    uint32_t n_slots = VALUE_COUNTS_KEYS_8;
+    if (sizeof(type) > 1)
+        n_slots = by_value ? job.work.n_keys : (uint32_t)rule.bins->n + BINS_EXTRA_SLOTS;
     if (blockIdx.z * job.pass_slots >= n_slots)
         return false;
     *table = open_table(job, n_slots, job.log2_copies);

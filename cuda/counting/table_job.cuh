@@ -12,6 +12,7 @@
 #ifndef CUDA_COUNTING_TABLE_JOB_CUH
 #define CUDA_COUNTING_TABLE_JOB_CUH
 
+#include "core/clamp.h"
 #include "cuda/counting/count_job.cuh"
 #include "cuda/device/launch.cuh"
 
@@ -230,9 +231,7 @@ static inline int64_t ts_cuda_table_blocks(const struct stage_context *context,
     const int most = context->device->threads / threads;
     if (ts_cuda_table_reserve(context, kernel, bytes) == TS_OK)
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, bytes);
-    return (int64_t)context->device->multiprocessors * (blocks < 1      ? 1
-                                                        : blocks < most ? blocks
-                                                                        : most);
+    return (int64_t)context->device->multiprocessors * ts_clamp(blocks, 1, most);
 }
 
 /* Launches the kernel with `bytes` of dynamic shared memory, then merges the n_tables tables that

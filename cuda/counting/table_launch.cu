@@ -74,9 +74,10 @@ enum ts_status ts_cuda_table_pieces(const struct stage_context *context,
     const uint64_t all_rows =
         (per_slice ? ts_slice_count(slices) : ts_image_count(slices)) / columns;
     const int64_t n = per_slice ? slices->axes[0].n : 1;
-    most_slices = all_rows > most_rows             ? 1
-                  : most_slices < MOST_GRID_SLICES ? most_slices
-                                                   : (int64_t)MOST_GRID_SLICES;
+    if (all_rows > most_rows)
+        most_slices = 1;
+    else if (most_slices > MOST_GRID_SLICES)
+        most_slices = MOST_GRID_SLICES;
     enum ts_status status = TS_OK;
     job.columns = (uint32_t)columns;
     for (int64_t z = 0; status == TS_OK && z < n; z += most_slices) {

@@ -57,7 +57,9 @@ static __device__ inline uint32_t text_byte(const uint32_t *text, unsigned i)
 static __device__ inline uint32_t inside_bits(unsigned i, unsigned n)
 {
     const int left = (int)n - (int)(threadIdx.x * STRIP + 32 * i);
-    return left >= 32 ? ~0u : left <= 0 ? 0 : (1u << left) - 1;
+    if (left >= 32)
+        return ~0u;
+    return left <= 0 ? 0 : (1u << left) - 1;
 }
 
 /* Returns the mask of the runs in the thread's strip of a segment of n bytes. */

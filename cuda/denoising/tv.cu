@@ -327,7 +327,9 @@ static void launch_slices(const struct tv_planes *planes, const struct tv_fields
 static int steps_at_once(const struct tv_planes *planes, int64_t left)
 {
     const int most = planes->volume ? TV_STEPS_3D : TV_STEPS_2D;
-    return left >= most ? most : left >= 2 ? 2 : 1;
+    if (left >= most)
+        return most;
+    return left >= 2 ? 2 : 1;
 }
 
 /* Enqueues n_steps iterations from `from` to `to`; `steps` has the factors of each. Planes [first,

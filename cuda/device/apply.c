@@ -30,7 +30,9 @@ struct apply {
 
 static const struct ts_image *image_of(const struct apply *apply, int input)
 {
-    return input == 0 ? apply->in : apply->references ? apply->references[input - 1] : NULL;
+    if (input == 0)
+        return apply->in;
+    return apply->references ? apply->references[input - 1] : NULL;
 }
 
 static enum ts_status allocate_memory(struct apply *apply)

@@ -209,7 +209,9 @@ static bool find(void *library, const char *name, void *function)
 static int needed_driver(void)
 {
     const int needed = driver_needed();
-    return needed >= 13000 ? 580 : needed >= 12000 ? 525 : 520;
+    if (needed >= 13000)
+        return 580;
+    return needed >= 12000 ? 525 : 520;
 }
 
 static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)

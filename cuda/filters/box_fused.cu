@@ -12,6 +12,7 @@
  * Those files say what a thread computes, the memory traffic and why blocks have their sizes; this
  * one cuts the image and launches. Radius 0 is left to the method `direct`, which then copies.
  */
+#include "core/clamp.h"
 #include "cuda/filters/box_fused_march.cuh"
 #include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume.cuh"
@@ -61,7 +62,11 @@ template <typename T> static T outside_of(const struct box_launch *launch)
  * (0: the compiler decides), as measured. */
 template <typename T> static constexpr int small_rows(int radius)
 {
-    return sizeof(T) == 4 ? (radius == 7 ? 12 : 8) : radius <= 2 ? 16 : radius <= 4 ? 12 : 8;
+    if (sizeof(T) == 4)
+        return radius == 7 ? 12 : 8;
+    if (radius <= 2)
+        return 16;
+    return radius <= 4 ? 12 : 8;
 }
 template <typename T> static constexpr int small_blocks(int radius)
 {
@@ -133,18 +138,18 @@ template <typename T, int R = 1> static enum ts_status small(const struct box_la
 template <typename T> static constexpr int volume_stretch(int radius)
 {
     const bool few = BOX_VOLUME_ROWS(sizeof(T), radius) == 16;
-    return sizeof(T) == 4 ? (few ? 16 : 12) : radius <= 2 ? 6 : few ? 8 : 12;
+    if (sizeof(T) == 4)
+        return few ? 16 : 12;
+    if (radius <= 2)
+        return 6;
+    return few ? 8 : 12;
 }
 template <typename T> static constexpr int volume_blocks(int radius)
 {
-    const bool floats = sizeof(T) == 4;
-    return radius == 1   ? 5
-           : radius == 2 ? (floats ? 4 : 5)
-           : radius == 3 ? 4
-           : radius == 4 ? (floats ? 3 : 4)
-           : radius <= 6 ? 2
-           : radius == 7 ? (floats ? 1 : 2)
-                         : 1;
+    const int of_floats[] = {2, 5, 4, 4, 3, 2, 2, 1}, of_integers[] = {2, 5, 5, 4, 4, 2, 2, 2};
+    if (radius > 7)
+        return 1;
+    return sizeof(T) == 4 ? of_floats[radius] : of_integers[radius];
 }
 
 template <typename T, int R> static enum ts_status launch_volume(const struct box_launch *launch)
@@ -172,7 +177,7 @@ template <typename T, int R> static enum ts_status launch_volume(const struct bo
     const int64_t tiles = (int64_t)plan.across * plan.down, reserved = 1024;
     const int fit = device->shared_bytes / (int)(plan.cut.bytes + reserved),
               most = volume_blocks<T>(R);
-    const int blocks = fit < 1 ? 1 : fit < most ? fit : most;
+    const int blocks = (int)ts_clamp(fit, 1, most);
     plan.chunk = (int)ts_cuda_parts(
         sizes.nz, ts_box_parts(tiles, sizes.nz, device->multiprocessors * blocks, START));
     const int64_t chunks = ts_cuda_parts(sizes.nz, plan.chunk);
@@ -221,9 +226,7 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
     plan.mean = launch->mean;
     if ((T)0.5 == 0) { /* integer sums do not depend on the cut */
         const int fit = context->device->shared_bytes / (int)(plan.cut.bytes + 1024);
-        const int places = context->device->multiprocessors * (fit < 1             ? 1
-                                                               : fit < MOST_BLOCKS ? fit
-                                                                                   : MOST_BLOCKS);
+        const int places = context->device->multiprocessors * (int)ts_clamp(fit, 1, MOST_BLOCKS);
         const int chunks =
             ts_box_parts(plan.cut.strips * sizes.nz, sizes.ny, places, sizes.radius + 12);
         if (chunks > plan.cut.chunks) {
@@ -246,14 +249,16 @@ enum ts_status ts_cuda_box_fused(const struct box_launch *launch)
     const int radius = launch->sizes.radius;
     if (radius == 0)
         return ts_cuda_box_direct(launch);
-    if (launch->sizes.reach)
-        return bytes   ? volume<uint8_t>(launch)
-               : words ? volume<uint16_t>(launch)
-                       : volume<float>(launch);
-    if (radius <= BOX_SMALL_MAX_RADIUS && (bytes || words || dtype == TS_F32))
-        return bytes   ? small<uint8_t>(launch)
-               : words ? small<uint16_t>(launch)
-                       : small<float>(launch);
+    if (launch->sizes.reach) {
+        if (bytes)
+            return volume<uint8_t>(launch);
+        return words ? volume<uint16_t>(launch) : volume<float>(launch);
+    }
+    if (radius <= BOX_SMALL_MAX_RADIUS && (bytes || words || dtype == TS_F32)) {
+        if (bytes)
+            return small<uint8_t>(launch);
+        return words ? small<uint16_t>(launch) : small<float>(launch);
+    }
     if (bytes)
         return march<uint8_t, uint32_t>(launch);
     if (words && ts_box_march_sum_bytes(dtype, radius) == 4)

@@ -13,6 +13,8 @@
  */
 #include "cuda/filters/convolve.cuh"
 
+#include "core/clamp.h"
+
 /* ---- convolve tile -----------------------------------------------------------------------------
  *
  * convolve for any kernel: a block brings a tile of 128 columns and 16 or 32 rows with its border
@@ -146,7 +148,9 @@ static size_t row_bytes(const struct convolve_job *job)
 static int tile_rows(const struct stage_context *context, const struct convolve_job *job)
 {
     const int fit = context->device->block_shared_bytes / (int)row_bytes(job) - job->rows + 1;
-    return fit >= 2 * TILE_ROWS ? 2 * TILE_ROWS : fit < TILE_ROWS ? fit : TILE_ROWS;
+    if (fit >= 2 * TILE_ROWS)
+        return 2 * TILE_ROWS;
+    return fit < TILE_ROWS ? fit : TILE_ROWS;
 }
 
 /* Launches any kernel up to 31 x 31, for any type. */
@@ -209,7 +213,9 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     const bool exact = ts_convolve_is_exact(job->kernels, job->n_kernels, job->dtype) &&
                        ts_cuda_convolve_taps_fit(job, true);
     const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
-    const int few = exact ? ts_cuda_fast_doubles(context) ? 25 : INT32_MAX : 9;
+    int few = 9;
+    if (exact)
+        few = ts_cuda_fast_doubles(context) ? 25 : INT32_MAX;
     const bool separable = n_taps > few && job->n_kernels == 1 &&
                            ts_convolve_separate(&job->kernels[0], 8 * DBL_EPSILON, across, down) &&
                            count(across, job->columns) + count(down, job->rows) < n_taps;

@@ -382,7 +382,11 @@ static __device__ void rows_add(const Sum (*weights)[SIDE], const uint32_t *mask
 static constexpr int rows_blocks(int side, bool to_double, int n_kernels)
 {
     const int work = side - 3 + 2 * (n_kernels - 1) + 2 * to_double;
-    return work == 0 ? 6 : work <= 2 ? 5 : work <= 4 ? 4 : 3;
+    if (work == 0)
+        return 6;
+    if (work <= 2)
+        return 5;
+    return work <= 4 ? 4 : 3;
 }
 
 template <typename T, typename Sum, int SIDE, int N_KERNELS, bool SEPARABLE, bool ZEROS>

@@ -222,9 +222,10 @@ static enum ts_status launch(const struct stage_context *context, const struct c
                              const double *across, const double *down, const struct cuda_call *call)
 {
     const int side = job->rows > job->columns ? job->rows : job->columns;
-    return side > 7   ? launch_large<T>(context, job, across, down, call)
-           : side > 5 ? launch_small<T, 7>(context, job, across, down, call)
-                      : launch_small<T, 5>(context, job, across, down, call);
+    if (side > 7)
+        return launch_large<T>(context, job, across, down, call);
+    return side > 5 ? launch_small<T, 7>(context, job, across, down, call)
+                    : launch_small<T, 5>(context, job, across, down, call);
 }
 
 enum ts_status ts_cuda_convolve_separable(const struct stage_context *context,

@@ -313,7 +313,9 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     const int threads = small ? SMALL_THREADS : VALUES_THREADS;
     const size_t capacity = (size_t)device->block_shared_bytes / 16 * 16;
     const size_t table = (size_t)ts_value_counts_keys(in->dtype) * sizeof(ENTRY);
-    const size_t shared = small ? 0 : table < capacity ? table : capacity;
+    size_t shared = table < capacity ? table : capacity;
+    if (small)
+        shared = 0;
     job.phase = (int64_t)((uintptr_t)in->data / sizeof(T)) % per_group;
     job.out_phase = (int64_t)((uintptr_t)out->data / sizeof(ENTRY)) % per_group;
     job.chunks = ts_cuda_parts(job.count + per_group - 1, threads * flights * per_group);

@@ -368,9 +368,9 @@ static size_t tables_bytes(const struct stage_context *context, int input, int64
 static enum reduction_method reduction_of(const struct stage_context *context)
 {
     const int32_t merge = params_of(context)->merge;
-    return merge == HISTOGRAM_MERGE_FAN_IN      ? REDUCTION_FAN_IN
-           : merge == HISTOGRAM_MERGE_TWO_LEVEL ? REDUCTION_TWO_LEVEL
-                                                : REDUCTION_AUTO;
+    if (merge == HISTOGRAM_MERGE_FAN_IN)
+        return REDUCTION_FAN_IN;
+    return merge == HISTOGRAM_MERGE_TWO_LEVEL ? REDUCTION_TWO_LEVEL : REDUCTION_AUTO;
 }
 
 /* Returns the bytes of the counts of n slices from which bins are made. */

@@ -62,9 +62,9 @@ static size_t own_partial_bytes(const struct stage_context *context)
         return ts_cuda_value_counts_bytes(context->in.dtype, false);
     if (context->round == 1)
         return ts_cuda_percentile_bytes(1, n_percentiles);
-    const size_t percentiles = ts_statistics_by_slice(context) ? sizeof(struct percentile_ends)
-                               : n_percentiles > 0 ? ts_cuda_percentile_bytes(0, n_percentiles)
-                                                   : 0;
+    size_t percentiles = n_percentiles > 0 ? ts_cuda_percentile_bytes(0, n_percentiles) : 0;
+    if (ts_statistics_by_slice(context))
+        percentiles = sizeof(struct percentile_ends);
     return moments_bytes(context) + percentiles;
 }
 

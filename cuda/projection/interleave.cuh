@@ -38,7 +38,9 @@ static inline struct interleaved_lines ts_cuda_lines(bool along_rows)
  * kernel. */
 static inline int ts_cuda_group_width(int64_t slices_left)
 {
-    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
+    if (slices_left > 64)
+        return 128;
+    return slices_left > 32 ? 64 : 32;
 }
 
 /* Return the bytes of an array of rows with `margin` zeros on all four sides, and of an array of

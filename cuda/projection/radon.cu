@@ -16,6 +16,7 @@
  * are written a ray. A block is 128 neighboring rays of one view: neighbors read the same cache
  * lines, and more would leave threads idle if a scan has few detector pixels.
  */
+#include "core/clamp.h"
 #include "cuda/device/launch.cuh"
 #include "cuda/projection/joseph.cuh"
 #include "cuda/projection/radon_methods.cuh"
@@ -125,7 +126,7 @@ static struct rows_size size_of(const struct stage_context *context, int64_t n)
     size.n_parts = (int)ts_cuda_parts(size.ny > size.nx ? size.ny : size.nx, RADON_LINES);
     const int64_t fit = PARTIAL_BYTES / pair_bytes(&size), all = all_pairs(&size);
     const int64_t most = all < MOST_PAIRS ? all : MOST_PAIRS;
-    size.pairs = fit < 1 ? 1 : fit < most ? fit : most;
+    size.pairs = ts_clamp(fit, 1, most);
     return size;
 }
 
@@ -514,9 +515,9 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 static int64_t least_slices(const struct stage_context *context)
 {
     const int32_t method = method_of(context);
-    return method == RADON_STACK                                    ? 32
-           : method == RADON_TENSOR || method == RADON_TENSOR_SPLIT ? 64
-                                                                    : 1;
+    if (method == RADON_STACK)
+        return 32;
+    return method == RADON_TENSOR || method == RADON_TENSOR_SPLIT ? 64 : 1;
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in,

@@ -304,6 +304,10 @@ static bool all_near(const struct stage_context *context)
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call)
 {
+    static constexpr decltype(&launch<1, true>) launches[][2] = {
+        {launch<1, true>, launch<1, false>},
+        {launch<2, true>, launch<2, false>},
+        {launch<4, true>, launch<4, false>}}; /* of width 32, 64 and 128 */
     const int64_t nz = out->axes[0].n, ny = in->axes[1].n, nx = in->axes[2].n;
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     const bool near = all_near(context),
@@ -326,12 +330,7 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
             status = ts_cuda_interleave(context, in, z, n, ts_cuda_lines(!columns), width, lines,
                                         call->stream);
             if (status == TS_OK)
-                status = width == 128  ? (near ? launch<4, false> : launch<4, true>)(context, lines,
-                                                                                    to, size, call)
-                         : width == 64 ? (near ? launch<2, false> : launch<2, true>)(context, lines,
-                                                                                     to, size, call)
-                                       : (near ? launch<1, false>
-                                               : launch<1, true>)(context, lines, to, size, call);
+                status = launches[width / 64][near](context, lines, to, size, call);
         }
     }
     return status;

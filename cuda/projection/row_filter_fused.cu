@@ -320,9 +320,9 @@ static struct fused_shape shape_of(const struct row_filter *filter)
 
 static int block_warps(struct fused_shape shape)
 {
-    return shape.radix == 64              ? HALVES_WARPS
-           : shape.branches > FUSED_WARPS ? shape.branches
-                                          : FUSED_WARPS;
+    if (shape.radix == 64)
+        return HALVES_WARPS;
+    return shape.branches > FUSED_WARPS ? shape.branches : FUSED_WARPS;
 }
 
 static size_t block_bytes(struct fused_shape shape)
@@ -424,11 +424,13 @@ static const void *kernel_of(struct fused_shape shape)
     default:
         break;
     }
-    return shape.radix == 4    ? (const void *)filter_rows<4>
-           : shape.radix == 8  ? (const void *)filter_rows<8>
-           : shape.radix == 16 ? (const void *)filter_rows<16>
-           : shape.radix == 32 ? (const void *)filter_rows<32>
-                               : (const void *)filter_halves;
+    if (shape.radix == 4)
+        return (const void *)filter_rows<4>;
+    if (shape.radix == 8)
+        return (const void *)filter_rows<8>;
+    if (shape.radix == 16)
+        return (const void *)filter_rows<16>;
+    return shape.radix == 32 ? (const void *)filter_rows<32> : (const void *)filter_halves;
 }
 
 enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context,

@@ -480,10 +480,11 @@ static int pairs_of(const struct stage_context *context, const struct polar_grid
 {
     const int64_t pairs = (context->in.axes[0].n + 1) / 2,
                   bytes = grid->grid_rows * grid->grid_columns * (int64_t)sizeof(float2);
-    return pairs >= 5 && 8 * bytes <= GRID_BYTES   ? 8
-           : pairs >= 3 && 4 * bytes <= GRID_BYTES ? 4
-           : pairs >= 2 && 2 * bytes <= GRID_BYTES ? 2
-                                                   : 1;
+    if (pairs >= 5 && 8 * bytes <= GRID_BYTES)
+        return 8;
+    if (pairs >= 3 && 4 * bytes <= GRID_BYTES)
+        return 4;
+    return pairs >= 2 && 2 * bytes <= GRID_BYTES ? 2 : 1;
 }
 
 static int transforms(const struct stage_context *context,
@@ -601,12 +602,16 @@ static enum ts_status reconstruct(const struct stage_context *context, const str
     if (status == TS_OK)
         status = ts_cuda_fft_forward(context, call->transforms[0], (float *)scratch->rows,
                                      (float *)scratch->rows);
-    if (status == TS_OK)
-        status = batch.pairs == 8   ? grid_points<8>(context, &grid, &tables, scratch, call->stream)
-                 : batch.pairs == 4 ? grid_points<4>(context, &grid, &tables, scratch, call->stream)
-                 : batch.pairs == 2
-                     ? grid_points<2>(context, &grid, &tables, scratch, call->stream)
-                     : grid_points<1>(context, &grid, &tables, scratch, call->stream);
+    if (status == TS_OK) {
+        if (batch.pairs == 8)
+            status = grid_points<8>(context, &grid, &tables, scratch, call->stream);
+        else if (batch.pairs == 4)
+            status = grid_points<4>(context, &grid, &tables, scratch, call->stream);
+        else if (batch.pairs == 2)
+            status = grid_points<2>(context, &grid, &tables, scratch, call->stream);
+        else
+            status = grid_points<1>(context, &grid, &tables, scratch, call->stream);
+    }
     if (status == TS_OK)
         status = ts_cuda_fft_inverse(context, call->transforms[1], (float *)scratch->rows,
                                      (float *)scratch->rows);

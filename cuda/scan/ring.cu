@@ -15,6 +15,7 @@
  *
  * Method fourier-wavelet is in ring_wavelet.cu.
  */
+#include "core/clamp.h"
 #include "cuda/scan/ring_wavelet.cuh"
 #include "cuda/values/border.cuh"
 #include "cuda/values/value_keys.cuh"
@@ -302,7 +303,7 @@ static enum ts_status sort(const struct stage_context *context, const struct rin
     const enum ts_status status = ts_cuda_shared(context, (const void *)sort_columns, bytes);
     const int places = ts_ring_places(buffers->n_views);
     int threads = places / WORDS;
-    threads = threads < TILE ? TILE : threads > 512 ? 512 : threads;
+    threads = (int)ts_clamp(threads, TILE, 512);
     if (status != TS_OK)
         return status;
     sort_columns<<<(unsigned)(n * buffers->n_detectors), threads, bytes, stream>>>(*buffers,

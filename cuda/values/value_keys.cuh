@@ -17,7 +17,11 @@
 
 static inline uint32_t ts_cuda_key_flip(enum ts_dtype dtype)
 {
-    return dtype == TS_I8 ? 0x80u : dtype == TS_I16 ? 0x8000u : dtype == TS_U32 ? 0x80000000u : 0;
+    if (dtype == TS_I8)
+        return 0x80u;
+    if (dtype == TS_I16)
+        return 0x8000u;
+    return dtype == TS_U32 ? 0x80000000u : 0;
 }
 
 template <typename T> static __device__ int32_t ts_cuda_key_of(T value, uint32_t flip)
