@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The house stands as floors.txt says, and the check of it finds what does not: a copy of the includes with one fault
-planted must fail with the file and the line of the fault. The drawing docs/architecture.svg shows today's includes.
+planted must fail with the file and the line of the fault. The drawing docs/architecture.svg shows today's includes. Nested `?:`
+are rare.
 
 Usage: test_house.py ROOT"""
 import os
@@ -11,6 +12,7 @@ import tempfile
 
 import draw
 import includes
+import nested
 
 # (file, the line that is added to it, what must be said)
 PLANTED = [
@@ -27,6 +29,13 @@ PLANTED = [
     ("stages/filters/box.c", "/* CHANGE: why. */\n", "do what the note of the template says"),
     ("tests/stages/filters/box_oracle.c", "/* CHANGE: why. */\n", "do what the note of the template says"),
 ]
+# (text, how many nested `?:` it has)
+NESTED = [
+    ("x = a ? b : c ? d : e;", 1), ("x = f(a ? b : c) ? d : e;", 1), ("return a ? (b ? c : d) + (e ? f : g) : h;", 2),
+    ("f(a ? b : c, d ? e : f);", 0), ("x[a ? b : c] = d ? e : f;", 0), ("if (a ? b : c) return d ? e : f;", 0),
+    ("if (a) { b = c ? d : e; } f = g ? h : i;", 0), ("#define A(x) x ? 1 : 2\nint b = c ? d : e;", 0),
+    ('x = a ? "b ? c : d" : e; /* f ? g : h ? i : j */', 0),
+]
 # Rooms whose README.md is taken away.
 PLANTED_IN_ROOMS = ["stages/filters", "tests/support"]
 
@@ -37,6 +46,13 @@ if faults:
 with open(os.path.join(root, "docs/architecture.svg"), encoding="utf-8") as drawing:
     if drawing.read() != draw.draw(root, house):
         sys.exit("docs/architecture.svg is out of date; run: python3 tests/house/draw.py . > docs/architecture.svg")
+for text, n in NESTED:
+    if nested.count(text) != n:
+        sys.exit(f"{text!r} has {n} nested ?:, counted {nested.count(text)}")
+files, share = nested.check(root)
+if share > nested.MOST_OF_1000:
+    sys.exit(f"{share:.2f} nested ?: of 1,000 lines; write some of them as an `if`, an early return or a table. Most are in "
+             + ", ".join(f"{path} ({n})" for n, path in files[:8]))
 with tempfile.TemporaryDirectory() as folder:
     for floor in [*house, "tests"]:
         shutil.copytree(os.path.join(root, floor), os.path.join(folder, floor))
@@ -59,4 +75,9 @@ with tempfile.TemporaryDirectory() as folder:
         found = includes.check(folder, house)
         if not any(fault.startswith(room + ":") and "has no README.md" in fault for fault in found):
             sys.exit(f"README.md is gone from {room}; found {found}")
+    with open(os.path.join(folder, "stages/filters/box.c"), "a", encoding="utf-8") as file:
+        file.write(NESTED[0][0] * 200)
+    if nested.check(folder)[1] <= nested.MOST_OF_1000:
+        sys.exit("200 nested ?: are planted in stages/filters/box.c and not found")
+print(f"{share:.2f} nested ?: of 1,000 lines")
 print(f"every include points down, and {len(PLANTED) + len(PLANTED_IN_ROOMS)} planted faults are found")
