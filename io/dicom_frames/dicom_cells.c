@@ -303,38 +303,3 @@ void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored,
     for (size_t i = 0; i < n; i++)
         doubles[i] = doubles[i] * slope + intercept;
 }
-
-/* Counts the values in [low, high]; 0 where they differ by less than `apart`. */
-static size_t count_between(const int32_t low, const int32_t high, const int32_t apart,
-                            const void *stored, enum ts_dtype dtype, size_t n)
-{
-    const uint16_t *words = stored;
-    const int32_t sign = dtype == TS_I16 ? 0x8000 : 0;
-    int32_t least = high, most = low;
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        const int32_t value = (words[i] ^ sign) - sign, in = value >= low && value <= high;
-        count += (size_t)in;
-        least = in && value < least ? value : least;
-        most = in && value > most ? value : most;
-    }
-    return most - least >= apart ? count : 0;
-}
-
-bool ts_dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n, double padding_low,
-                         double padding_high)
-{
-    enum { END = 4096, UPPER = 65536 - END, LOWER = 20000, APART = 16 };
-    const size_t many = n / 500 + 1;
-    if (dtype == TS_I16)
-        return count_between(INT16_MIN, INT16_MIN + END, APART, stored, dtype, n) >= many &&
-               count_between(INT16_MAX - END, INT16_MAX, APART, stored, dtype, n) >= many;
-    if (dtype != TS_U16)
-        return false;
-    const bool padded = padding_high >= UPPER && padding_low < UINT16_MAX;
-    const size_t spread = count_between(UPPER, UINT16_MAX, APART, stored, dtype, n),
-                 single = padded ? 0 : count_between(UPPER, UINT16_MAX - 1, 0, stored, dtype, n),
-                 top = spread > single ? spread : single;
-    return top >= many && count_between(0, LOWER, APART, stored, dtype, n) >= many &&
-           count_between(LOWER, UPPER - 1, APART, stored, dtype, n) <= top / 100;
-}

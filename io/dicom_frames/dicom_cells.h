@@ -50,12 +50,6 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
  * a `low` of NaN it is NaN that counts. */
 int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, double low,
                             double high, uint64_t *valid);
-/* Returns true where many of n stored values lie at one end of 16 bits and many at the other (of
- * unsigned ones none between), as those do whose Pixel Representation is wrong: 65535 is -1, and
- * -32768 is 32768. A single value, such as padding, counts in unsigned ones if it is not 65535 nor
- * stated as padding, which lies from padding_low (NaN: there is none) to padding_high. */
-bool ts_dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n, double padding_low,
-                         double padding_high);
 /* Computes out = stored * slope + intercept in double, rounded once to f32, or not for f64. Integer
  * dtypes are exact; slope and intercept must then be integers, and every value in range. `out` may
  * be `stored` if both have elements of one size. */

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "core/rounding.h"
+#include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_frames/dicom_decode.h"
 #include "io/dicom_frames/dicom_jpeg_2000.h"
 #include "io/dicom_frames/dicom_rle.h"
@@ -469,6 +470,45 @@ static bool dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
     return fits;
 }
 
+/* Counts the values in [low, high]; 0 where they differ by less than `apart`. */
+static size_t count_between(const int32_t low, const int32_t high, const int32_t apart,
+                            const void *stored, enum ts_dtype dtype, size_t n)
+{
+    const uint16_t *words = stored;
+    const int32_t sign = dtype == TS_I16 ? 0x8000 : 0;
+    int32_t least = high, most = low;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t value = (words[i] ^ sign) - sign, in = value >= low && value <= high;
+        count += (size_t)in;
+        least = in && value < least ? value : least;
+        most = in && value > most ? value : most;
+    }
+    return most - least >= apart ? count : 0;
+}
+
+/* Returns true where many of n stored values lie at one end of 16 bits and many at the other (of
+ * unsigned ones none between), as those do whose Pixel Representation is wrong: 65535 is -1, and
+ * -32768 is 32768. A single value, such as padding, counts in unsigned ones if it is not 65535 nor
+ * stated as padding, which lies from padding_low (NaN: there is none) to padding_high. */
+static bool dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n, double padding_low,
+                             double padding_high)
+{
+    enum { END = 4096, UPPER = 65536 - END, LOWER = 20000, APART = 16 };
+    const size_t many = n / 500 + 1;
+    if (dtype == TS_I16)
+        return count_between(INT16_MIN, INT16_MIN + END, APART, stored, dtype, n) >= many &&
+               count_between(INT16_MAX - END, INT16_MAX, APART, stored, dtype, n) >= many;
+    if (dtype != TS_U16)
+        return false;
+    const bool padded = padding_high >= UPPER && padding_low < UINT16_MAX;
+    const size_t spread = count_between(UPPER, UINT16_MAX, APART, stored, dtype, n),
+                 single = padded ? 0 : count_between(UPPER, UINT16_MAX - 1, 0, stored, dtype, n),
+                 top = spread > single ? spread : single;
+    return top >= many && count_between(0, LOWER, APART, stored, dtype, n) >= many &&
+           count_between(LOWER, UPPER - 1, APART, stored, dtype, n) <= top / 100;
+}
+
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
                            void *out, uint64_t *valid, struct dicom_reply *reply)
 {
@@ -479,8 +519,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (!read_cells(job, fd, scratch, cells, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
-    reply->wrapped = job->measured && ts_dicom_is_wrapped(cells, stored, job->n, job->padding_low,
-                                                          job->padding_high);
+    reply->wrapped = job->measured &&
+                     dicom_is_wrapped(cells, stored, job->n, job->padding_low, job->padding_high);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     if (job->reversed)

@@ -8,8 +8,8 @@
 #define IO_DICOM_DICOM_SOURCE_H
 
 #include "core/arena.h"
+#include "core/params.h"
 #include "io/dicom_frames/dicom_cells.h"
-#include "io/dicom_frames/dicom_mask.h"
 #include "io/dicom_header/dicom_codestream.h"
 #include "io/dicom_header/dicom_file.h"
 #include "io/file/inflate_file.h"
@@ -17,6 +17,14 @@
 #include "io/source/read_ahead.h"
 
 enum { DIGEST_BYTES = 32, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
+
+/* Rectangles of each slice that are blackened, for text that is burned into the pixels. The user
+ * names them: no program finds all such text. */
+struct dicom_mask {
+    const struct ts_numbers
+        *boxes; /* rows of first row, first column, end row, end column; NULL: there is none */
+    double value;
+};
 
 /* A slice has its image, with the file as it was when its header was read. */
 struct dicom_frame {

@@ -120,6 +120,22 @@ static void check_grid(struct scan *scan, int columns, int rows)
                         scan->grid_tiles, placed);
 }
 
+/* Adds a frame or a tile to scan->frames, as a copy of what is known of all images. Returns NULL,
+ * and refuses the file, if memory is out. */
+static struct dicom_image *dicom_add_image(struct scan *scan)
+{
+    struct dicom_image *grown =
+        ts_memory_grow(scan->frames, scan->n_frames, &scan->frames_capacity, sizeof *grown);
+    if (!grown) {
+        ts_dicom_refuse(scan, "no-memory", "memory is out");
+        return NULL;
+    }
+    scan->frames = grown;
+    grown += scan->n_frames++;
+    *grown = scan->image;
+    return grown;
+}
+
 /* Adds an image for each tile to scan->frames. It refuses the file if the number of tiles or their
  * positions are not stated, or do not fit the image. */
 static void dicom_list_grid(struct scan *scan)
@@ -131,7 +147,7 @@ static void dicom_list_grid(struct scan *scan)
               rows = known ? ((int)tiles + columns - 1) / columns : 0;
     check_grid(scan, columns, rows);
     for (int k = 0; !file->refusal && k < (int)tiles; k++) {
-        struct dicom_image *tile = ts_dicom_add_image(scan);
+        struct dicom_image *tile = dicom_add_image(scan);
         if (!tile)
             return;
         tile->tile = k;
@@ -219,7 +235,7 @@ static void place_planes(struct scan *scan)
                             first, origin[2]);
             return;
         }
-        struct dicom_image *plane = ts_dicom_add_image(scan);
+        struct dicom_image *plane = dicom_add_image(scan);
         if (!plane)
             return;
         plane->frame = i;
@@ -490,7 +506,7 @@ static void dicom_list_tiles(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-mosaic",
                         "the tiles of a mosaic do not follow each other along their normal");
     for (int k = 0; !file->refusal && k < (int)tiles; k++) {
-        struct dicom_image *tile = ts_dicom_add_image(scan);
+        struct dicom_image *tile = dicom_add_image(scan);
         if (!tile)
             continue;
         place_tile(scan, normal, k, grid, tile);
@@ -521,7 +537,7 @@ static void begin_groups(struct scan *scan, struct dicom_walk *walk)
 
 static void begin_frame(struct scan *scan, int64_t frame)
 {
-    struct dicom_image *image = ts_dicom_add_image(scan);
+    struct dicom_image *image = dicom_add_image(scan);
     if (image)
         image->frame = frame;
     ts_dicom_forget_groups(scan);
@@ -602,7 +618,7 @@ static void list_unplaced(struct scan *scan)
     const int64_t n = holds_frames(scan) ? scan->file->frames : 0;
     scan->image.unplaced = true;
     for (int64_t i = 0; i < n; i++) {
-        struct dicom_image *frame = ts_dicom_add_image(scan);
+        struct dicom_image *frame = dicom_add_image(scan);
         if (!frame)
             return;
         frame->frame = i;

@@ -31,20 +31,6 @@ struct dicom_image *ts_dicom_current_image(struct scan *scan)
     return scan->n_frames > 0 ? &scan->frames[scan->n_frames - 1] : &scan->image;
 }
 
-struct dicom_image *ts_dicom_add_image(struct scan *scan)
-{
-    struct dicom_image *grown =
-        ts_memory_grow(scan->frames, scan->n_frames, &scan->frames_capacity, sizeof *grown);
-    if (!grown) {
-        ts_dicom_refuse(scan, "no-memory", "memory is out");
-        return NULL;
-    }
-    scan->frames = grown;
-    grown += scan->n_frames++;
-    *grown = scan->image;
-    return grown;
-}
-
 void ts_dicom_warn(struct scan *scan, const char *text)
 {
     if (!scan->file->warning)

@@ -87,9 +87,6 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
 /* Returns the image to which elements belong now: the frame whose functional groups are read, or
  * the one that stands for all. */
 struct dicom_image *ts_dicom_current_image(struct scan *scan);
-/* Adds a frame or a tile to scan->frames, as a copy of what is known of all images. Returns NULL,
- * and refuses the file, if memory is out. */
-struct dicom_image *ts_dicom_add_image(struct scan *scan);
 /* Records what was passed over. The first warning stands; `text` is a literal. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 

@@ -81,7 +81,8 @@ static unsigned char *slice_of(const struct ts_array *array, int64_t i)
     return at;
 }
 
-void ts_array_get(const struct ts_array *array, int64_t i, void *packed)
+/* Copies slice i, counted through all axes before the last two, to `packed`. */
+static void get_slice(const struct ts_array *array, int64_t i, void *packed)
 {
     const size_t bytes = (size_t)row_bytes(array);
     const unsigned char *from = slice_of(array, i);
@@ -214,8 +215,8 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     const struct reading *reading = user;
     (void)thread;
     (void)diag;
-    ts_array_get(reading->source->array, reading->z + i,
-                 reading->out + (size_t)i * ts_slice_bytes(&reading->source->base.image));
+    get_slice(reading->source->array, reading->z + i,
+              reading->out + (size_t)i * ts_slice_bytes(&reading->source->base.image));
     return TS_OK;
 }
 

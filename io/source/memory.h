@@ -25,8 +25,7 @@ extern const struct source_format memory_format;
 /* Returns why the array cannot be one of the caller's: a phrase such as "has 5 axes"; NULL: it can.
  * Writes strides where the caller left them out. */
 const char *ts_array_refusal(struct ts_array *array);
-/* Copies slice i, counted through all axes before the last two, to or from `packed`. */
-void ts_array_get(const struct ts_array *array, int64_t i, void *packed);
+/* Copies `packed` to slice i, counted through all axes before the last two. */
 void ts_array_put(const struct ts_array *array, int64_t i, const void *packed);
 
 /* Checks an array, and makes in the arena what a chain keeps of it. `name` is for messages. */

@@ -556,15 +556,15 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
     const struct {
         bool has;
         const char *name;
-    } fields[] = {{nrrd->rank != 0, "dimension"},
+    } needed[] = {{nrrd->rank != 0, "dimension"},
                   {nrrd->has_type, "type"},
                   {nrrd->has_sizes, "sizes"},
                   {nrrd->has_encoding, "encoding"},
                   {nrrd->has_endian || one_byte, "endian"}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (!fields[i].has)
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!needed[i].has)
             return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'",
-                                    fields[i].name);
+                                    needed[i].name);
     if (nrrd->has_spacings && nrrd->has_directions)
         return ts_volume_refuse(
             nrrd->layout, "nrrd-header", nrrd->diag,

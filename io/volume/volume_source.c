@@ -262,23 +262,6 @@ enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *
         layout->path, text);
 }
 
-/* Adds an attribute of the source, formatted into the arena. */
-static __attribute__((format(printf, 4, 5))) enum ts_status
-volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
-                 const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const char *copy = ts_arena_text(layout->arena, text, strlen(text));
-    if (!copy)
-        return ts_diag_no_memory(diag, sizeof text);
-    layout->attributes[layout->n_attributes++] = (struct source_attribute){name, copy};
-    return TS_OK;
-}
-
 enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set,
                               const char *path, struct ts_diag *diag)
 {
@@ -523,13 +506,9 @@ static void rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *ou
         ts_read_ahead_prefetch_to(source->reading, z, n, out);
 }
 
-static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
-                                            .rereads = ts_rule_rereads,
+static const struct source_ops plain_ops = {RULE_SOURCE_OPS,
                                             .memory_bytes = memory_bytes,
-                                            .start = ts_rule_start,
-                                            .prefetch = ts_rule_prefetch,
                                             .prefetch_to = rule_prefetch_to,
-                                            .read = ts_rule_read,
                                             .check_unchanged = check_unchanged,
                                             .holds = holds,
                                             .close = close_source};
@@ -703,10 +682,11 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
                         "normal, as behind a tilted gantry; it is kept",
                         layout->path, ts_image_lean_degree(image));
     if (status == TS_OK && source->making.flip_rows)
-        status = volume_attribute(
-            layout, diag, "rows_reversed", "yes: %s",
-            layout->has_transform ? "x, y and z of the file are left-handed"
-                                  : "the file states no place, and programs draw its y upwards");
+        layout->attributes[layout->n_attributes++] = (struct source_attribute){
+            "rows_reversed",
+            layout->has_transform
+                ? "yes: x, y and z of the file are left-handed"
+                : "yes: the file states no place, and programs draw its y upwards"};
     return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
 }
 

@@ -77,18 +77,3 @@ size_t ts_plan_encode_scratch_bytes(const struct ts_plan *plan)
             largest = encode.scratch_bytes;
     return largest;
 }
-
-void ts_plan_encode_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
-{
-    struct plan_encode encode;
-    *device = ts_cuda_stride(ts_plan_encode_scratch_bytes(plan));
-    *host = 0;
-    for (int32_t i = 0; i < plan->n_nodes; i++) {
-        if (!ts_plan_encode(plan, i, &encode))
-            continue;
-        *device += ts_cuda_stride(encode.values_bytes) +
-                   PLAN_RING *
-                       (ts_cuda_stride(encode.encoded_bytes) + ts_cuda_stride(encode.places_bytes));
-        *host += PLAN_RING * encode.places_bytes;
-    }
-}

@@ -65,9 +65,25 @@ size_t ts_plan_largest_bytes(const struct ts_plan *plan)
     return plan->chain->output.dtype == CHAIN_F16 ? (size_t)plan->n_nodes * sizeof(uint32_t) : 0;
 }
 
+/* Computes the memory of all outputs: on the device, and pinned on the host. */
+static void plan_encode_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
+{
+    struct plan_encode encode;
+    *device = ts_cuda_stride(ts_plan_encode_scratch_bytes(plan));
+    *host = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        if (!ts_plan_encode(plan, i, &encode))
+            continue;
+        *device += ts_cuda_stride(encode.values_bytes) +
+                   PLAN_RING *
+                       (ts_cuda_stride(encode.encoded_bytes) + ts_cuda_stride(encode.places_bytes));
+        *host += PLAN_RING * encode.places_bytes;
+    }
+}
+
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
 {
-    ts_plan_encode_bytes(plan, device, host);
+    plan_encode_bytes(plan, device, host);
     *device +=
         ts_cuda_stride(ts_plan_padded_bytes(plan)) + ts_cuda_stride(ts_plan_largest_bytes(plan));
     *host += ts_plan_largest_bytes(plan) +

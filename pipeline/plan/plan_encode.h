@@ -34,7 +34,5 @@ struct cuda_deflate ts_plan_encode_job(const struct plan_encode *encode, int64_t
                                        size_t last_bytes);
 /* Returns the scratch memory of the largest call of all outputs, which share it in turn. */
 size_t ts_plan_encode_scratch_bytes(const struct ts_plan *plan);
-/* Computes the memory of all outputs: on the device, and pinned on the host. */
-void ts_plan_encode_bytes(const struct ts_plan *plan, size_t *device, size_t *host);
 
 #endif

@@ -193,23 +193,6 @@ enum ts_status ts_plan_join_values(struct ts_plan *plan, struct ts_diag *diag)
     return make_axis(plan, diag);
 }
 
-void ts_plan_note_sweep(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    const struct chain_sweep *sweep = &plan->chain->sweep;
-    if (sweep->n < 2)
-        return;
-    const struct plan_node *swept = &plan->nodes[plan->n_sources + sweep->stage];
-    const struct plan_node *before = &plan->nodes[plan->nodes[swept->inputs[0]].image_node];
-    if (before->keep)
-        return;
-    ts_diag_note(
-        diag,
-        &(struct diag_site){.code = "sweep-again", .span = sweep->span, .stage = before->label},
-        "its image does not fit into memory beside the rest, and is made again for each value of "
-        "the sweep");
-    ts_diag_hint(diag, "--memory, or --gpu-memory, gives the run more");
-}
-
 uint32_t ts_plan_varying(const struct ts_plan *plan, int32_t index)
 {
     const struct param_set *first = &plan->nodes[index].set;

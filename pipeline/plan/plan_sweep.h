@@ -24,9 +24,6 @@ int ts_plan_first_pass(const struct ts_plan *plan, int32_t node);
 /* Makes the axis of the values. TS_BAD_CHAIN: the input has several volumes (sweep-volumes), or the
    images of two values have different axes and so do not fit one array (sweep-shapes). */
 enum ts_status ts_plan_join_values(struct ts_plan *plan, struct ts_diag *diag);
-/* Notes (sweep-again) that the stages before the sweep run again for each value, because memory
-   cannot hold their image. */
-void ts_plan_note_sweep(const struct ts_plan *plan, struct ts_diag *diag);
 /* Returns a bit for each parameter of the node that the chain does not give and that differs
    between the values. Such a parameter is derived from the swept one; if a chain stated it, all
    values would get the same. */

@@ -225,6 +225,25 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Notes (sweep-again) that the stages before the sweep run again for each value, because memory
+   cannot hold their image. */
+static void plan_note_sweep(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct chain_sweep *sweep = &plan->chain->sweep;
+    if (sweep->n < 2)
+        return;
+    const struct plan_node *swept = &plan->nodes[plan->n_sources + sweep->stage];
+    const struct plan_node *before = &plan->nodes[plan->nodes[swept->inputs[0]].image_node];
+    if (before->keep)
+        return;
+    ts_diag_note(
+        diag,
+        &(struct diag_site){.code = "sweep-again", .span = sweep->span, .stage = before->label},
+        "its image does not fit into memory beside the rest, and is made again for each value of "
+        "the sweep");
+    ts_diag_hint(diag, "--memory, or --gpu-memory, gives the run more");
+}
+
 void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag)
 {
     ts_plan_warn_axis(plan, diag);
@@ -234,7 +253,7 @@ void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag)
     warn_of_pixel_sizes(plan, diag);
     warn_of_sizes(plan, diag);
     note_searches(plan, diag);
-    ts_plan_note_sweep(plan, diag);
+    plan_note_sweep(plan, diag);
     if (!plan->chain->part)
         note_old_defaults(plan, diag);
 }

@@ -64,10 +64,6 @@ const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, co
    TS_BAD_INPUT if something cannot be read, TS_RUN_FAILED if memory is out. */
 enum ts_status ts_report_images(const struct report_facts *facts, struct json *json,
                                 struct ts_diag *diag);
-enum ts_status ts_report_tables(const struct report_facts *facts, struct json *json,
-                                struct ts_diag *diag);
-enum ts_status ts_report_run(const struct report_facts *facts, struct json *json,
-                             struct ts_diag *diag);
 
 /* The program contains page.css and page.js as texts, so that a report needs no other file.
    cmake/embed.cmake makes the file that defines them. */

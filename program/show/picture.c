@@ -308,16 +308,3 @@ enum ts_status ts_gray_window_find(const struct gray_window_request *request,
         return set(window, soft_low, soft_high, "soft tissue");
     return find_percentiles(planes, n_planes, window, diag);
 }
-
-struct view_pane ts_picture_pane(const struct picture_plane *plane,
-                                 const struct gray_window *window)
-{
-    return (struct view_pane){.data = plane->values,
-                              .dtype = TS_F32,
-                              .n_u = plane->columns,
-                              .n_v = plane->rows,
-                              .stride_u = 1,
-                              .stride_v = plane->columns,
-                              .low = window->low,
-                              .high = window->high};
-}

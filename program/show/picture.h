@@ -99,8 +99,5 @@ extern const struct gray_preset {
 enum ts_status ts_gray_window_find(const struct gray_window_request *request,
                                    enum ts_quantity quantity, const struct picture_plane *planes,
                                    int n_planes, struct gray_window *window, struct ts_diag *diag);
-/* Returns the plane's values in this window, in the form that cuda/view/picture.h draws. */
-struct view_pane ts_picture_pane(const struct picture_plane *plane,
-                                 const struct gray_window *window);
 
 #endif

@@ -570,11 +570,25 @@ static void draw_text(struct preview_sheet *sheet, int64_t x, int64_t y, const c
     }
 }
 
+/* Returns the plane's values in this window, in the form that cuda/view/picture.h draws. */
+static struct view_pane picture_pane(const struct picture_plane *plane,
+                                     const struct gray_window *window)
+{
+    return (struct view_pane){.data = plane->values,
+                              .dtype = TS_F32,
+                              .n_u = plane->columns,
+                              .n_v = plane->rows,
+                              .stride_u = 1,
+                              .stride_v = plane->columns,
+                              .low = window->low,
+                              .high = window->high};
+}
+
 /* Draws the samples; those without a measurement are black. */
 static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, bool blocks)
 {
     const struct picture_plane *plane = cell->plane;
-    const struct view_pane pane = ts_picture_pane(plane, &cell->image->window);
+    const struct view_pane pane = picture_pane(plane, &cell->image->window);
     const bool exact = cell->width == plane->columns && cell->height == plane->rows;
     for (int64_t i = 0; i < plane->rows * plane->columns; i++)
         plane->values[i] = isnan(plane->values[i]) ? (float)pane.low : plane->values[i];

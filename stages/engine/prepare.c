@@ -304,6 +304,24 @@ static enum ts_status check_labels(const struct stage_context *context)
                         "`above: 0`; `segment:` or `roi:` of the input takes one region");
 }
 
+/* Returns true if the output of the stage is masked. */
+static bool stage_passes_mask(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    if (ts_stage_masks(context))
+        return true;
+    return context->in.masked && (!stage->map || (stage->validity != VALIDITY_UNAWARE &&
+                                                  stage->validity != VALIDITY_ENDS));
+}
+
+/* Returns what the output's values are of `labels`, if shape() does not say more. */
+static unsigned char stage_passes_labels(const struct stage_context *context)
+{
+    return (context->stage->traits & TRAIT_ENDS_LABELS) || ts_stage_mixes_labels(context)
+               ? 0
+               : context->in.labels;
+}
+
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set,
                                 const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES],
@@ -347,10 +365,10 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         return status;
     set->resolved = true;
     context->out = context->in;
-    context->out.labels = ts_stage_passes_labels(context);
+    context->out.labels = stage_passes_labels(context);
     if (stage->shape)
         status = stage->shape(context, &context->out);
-    context->out.masked = ts_stage_passes_mask(context);
+    context->out.masked = stage_passes_mask(context);
     if (status == TS_OK && ts_image_bytes(&context->out) == SIZE_MAX)
         return ts_diag_error(
             diag, TS_BAD_CHAIN,

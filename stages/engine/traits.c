@@ -139,15 +139,6 @@ bool ts_stage_takes_invalid(const struct stage_context *context)
     return takes;
 }
 
-bool ts_stage_passes_mask(const struct stage_context *context)
-{
-    const struct stage *stage = context->stage;
-    if (ts_stage_masks(context))
-        return true;
-    return context->in.masked && (!stage->map || (stage->validity != VALIDITY_UNAWARE &&
-                                                  stage->validity != VALIDITY_ENDS));
-}
-
 bool ts_stage_mixes_labels(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
@@ -157,13 +148,6 @@ bool ts_stage_mixes_labels(const struct stage_context *context)
         return false;
     return !(stage->traits & TRAIT_KEEPS_LABELS) ||
            (interpolation && strcmp(interpolation, "nearest") != 0);
-}
-
-unsigned char ts_stage_passes_labels(const struct stage_context *context)
-{
-    return (context->stage->traits & TRAIT_ENDS_LABELS) || ts_stage_mixes_labels(context)
-               ? 0
-               : context->in.labels;
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */

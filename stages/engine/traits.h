@@ -48,13 +48,9 @@ int ts_stage_tables(const struct stage_context *context, struct stage_table tabl
 bool ts_stage_masks(const struct stage_context *context);
 /* Returns true if a stage treats invalid pixels as measured, in its map or in its reduction. */
 bool ts_stage_takes_invalid(const struct stage_context *context);
-/* Returns true if the output of the stage is masked. */
-bool ts_stage_passes_mask(const struct stage_context *context);
 /* Returns true where the map makes values of several labels (struct ts_image: labels) of its input:
  * unless it only moves, keeps or ends them. */
 bool ts_stage_mixes_labels(const struct stage_context *context);
-/* Returns what the output's values are of `labels`, if shape() does not say more. */
-unsigned char ts_stage_passes_labels(const struct stage_context *context);
 
 /* This counts the work of a prepared stage, in the unit in which stages of its kind have a steady
  * rate: bytes that it must move, or for projections and reconstructions the samples that it reads

@@ -19,9 +19,6 @@
 
 #include <string.h>
 
-#include "stages/geometry/line_integrals.h"
-#include "stages/values/finite_values.h"
-
 /* ---- iterating ------------------------------------------------------------------------------- */
 
 const struct iterate_needs ts_cgls_needs = {.volumes = 2, .sinograms = 2};
@@ -127,15 +124,8 @@ const struct stage cgls_stage = {
         "Nat. Bur. Stand. 49, 1952). The residual `||b - A x||` never rises, whatever the number "
         "of iterations. It falls much faster than that of `sirt`, and so does the error until the "
         "noise is fitted as well: the number of iterations, or the stop rule, is what smooths. "
-        "Each slice stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
-        "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "
-        "`pixel`): both take the very same weights. By `tensor` what they are applied to is "
-        "rounded to 11 bits in each iteration.\n\n"
-        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "
-        "that look like radians are an error, and so are views that all look in one direction, a "
-        "single one included. Many views in few directions are warned of (`views-repeated`), and "
-        "so is a range of angles that is narrow (`angles-narrow`) or limited "
-        "(`angles-limited`).\n\n"
+        "Each slice stops for itself. Line integrals over mm give attenuation in "
+        "1/mm.\n\n" ITERATE_DOC
         "From about the sixth iteration on, rounding turns the directions (C. C. Paige, Linear "
         "Algebra Appl. 34, 1980): a slice is then up to two iterations behind double precision, "
         "and pixels differ from it by some percent of the largest.\n\n"
@@ -145,20 +135,13 @@ const struct stage cgls_stage = {
         "them that of the image: all by the recurrence of the residual, which differs from `b - A "
         "x` by rounding. `tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
-    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
-    .quantity_hints = LINE_INTEGRAL_HINTS,
+    ITERATE_STAGE,
     STAGE_PARAMS(cgls_params, struct iterate_params),
-    .resolve = ts_iterate_resolve,
-    .shape = ts_iterate_shape,
-    .reduction = &ts_finite_reduction,
-    .tables = ts_iterate_tables,
     .scratch_bytes = cgls_scratch,
     .map = cgls_map,
     .cuda = STAGE_CUDA(cgls_cuda),
-    .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,
                   .why = "of up to five iterations: errors of float sums of thousands of products "
                          "pass from iteration to iteration, and each multiplies them; of more, the "
                          "residual is at most that of the reference two iterations earlier"},
-    .method_tolerances = ts_iterate_method_tolerances,
 };

@@ -12,8 +12,10 @@
 #ifndef STAGES_RECONSTRUCTION_ITERATE_H
 #define STAGES_RECONSTRUCTION_ITERATE_H
 
+#include "stages/geometry/line_integrals.h"
 #include "stages/projection/joseph.h"
 #include "stages/projection/reconstruction.h"
+#include "stages/values/finite_values.h"
 
 enum { ITERATE_GROUP = 16 };
 
@@ -53,6 +55,24 @@ enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values);
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out);
 int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
+
+/* What the documents of these stages share, behind the paragraph about the method's steps. */
+#define ITERATE_DOC                                                                                \
+    "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "      \
+    "`pixel`): both take the very same weights. By `tensor` what they are applied to is "          \
+    "rounded to 11 bits in each iteration.\n\n"                                                    \
+    "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "       \
+    "that look like radians are an error, and so are views that all look in one direction, a "     \
+    "single one included. Many views in few directions are warned of (`views-repeated`), and "     \
+    "so is a range of angles that is narrow (`angles-narrow`) or limited "                         \
+    "(`angles-limited`).\n\n"
+
+/* The members that these stages share. */
+#define ITERATE_STAGE                                                                              \
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),                         \
+        .quantity_hints = LINE_INTEGRAL_HINTS, .resolve = ts_iterate_resolve,                      \
+        .shape = ts_iterate_shape, .reduction = &ts_finite_reduction, .tables = ts_iterate_tables, \
+        .bench = "iterations=3", .method_tolerances = ts_iterate_method_tolerances
 
 /* The arrays that a method needs beside the image, on every device: volumes and sinograms of a
  * group of slices, and a number for each ray and each pixel of one slice. */

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-#include "stages/geometry/line_integrals.h"
-#include "stages/values/finite_values.h"
-
 /* ---- iterating ------------------------------------------------------------------------------- */
 
 const struct iterate_needs ts_sirt_needs = {.volumes = 1, .sinograms = 1, .weights = true};
@@ -128,32 +125,17 @@ const struct stage sirt_stage = {
         "1972; J. Gregor, T. Benson, IEEE Trans. Med. Imaging 27, 2008.)\n\n"
         "It minimizes the residual in R's norm, whatever the angles and the beam; noise and the "
         "finest details come with the number of iterations, so that stopping early smooths. Each "
-        "slice stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
-        "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "
-        "`pixel`): both take the very same weights. By `tensor` what they are applied to is "
-        "rounded to 11 bits in each iteration.\n\n"
-        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "
-        "that look like radians are an error, and so are views that all look in one direction, a "
-        "single one included. Many views in few directions are warned of (`views-repeated`), and "
-        "so is a range of angles that is narrow (`angles-narrow`) or limited "
-        "(`angles-limited`).\n\n"
+        "slice stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n" ITERATE_DOC
         "The table `residual` has the relative residual after 0, 1, ... iterations, the last of "
         "them that of the image itself, which takes a projection of its own at the end. `tomostage "
         "plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration, and one projection more.",
-    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
-    .quantity_hints = LINE_INTEGRAL_HINTS,
+    ITERATE_STAGE,
     STAGE_PARAMS(sirt_params, struct sirt_params),
-    .resolve = ts_iterate_resolve,
-    .shape = ts_iterate_shape,
-    .reduction = &ts_finite_reduction,
-    .tables = ts_iterate_tables,
     .scratch_bytes = sirt_scratch,
     .map = sirt_map,
     .cuda = STAGE_CUDA(sirt_cuda),
-    .bench = "iterations=3",
     .tolerance =
         {.relative = 1e-4,
          .why = "errors of float sums of thousands of products pass from iteration to iteration"},
-    .method_tolerances = ts_iterate_method_tolerances,
 };

@@ -4,7 +4,8 @@
 can be read, tested or changed without the other. The objects of a build say who calls whom; an address in a table counts as
 a call.
 
-usage: test_calls.py BUILD [--users]   --users lists the public functions that one other file uses, by file."""
+usage: test_calls.py BUILD [--users]   --users lists the public functions that one other file uses, by file. Those with (*) are
+used by kernels, lab/ or tests too, or belong to the headers in include/, so that they cannot be static."""
 import collections
 import glob
 import json
@@ -14,6 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+import includes
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "../..")
 LEFT, LEFT_CUDA = 0, 8  # circles that are still there, without and with CUDA code; the numbers may only fall
 DEFINED = set("TDRBVWCG")
 
@@ -42,6 +47,16 @@ def symbols(objects):
         elif kind in DEFINED:
             home[name] = file
     return home, wanted
+
+
+def named_outside(compiled):
+    """The functions that sources name which this build leaves out (kernels, a window), or that are no part of the product."""
+    names = set()
+    for path in includes.sources(ROOT, [*includes.floors(os.path.join(HERE, "floors.txt")), "tests"]):
+        if path not in compiled and (path.startswith("include") or not path.endswith((".h", ".cuh", ".inc"))):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                names |= set(re.findall(r"\bts_\w+", file.read()))
+    return names
 
 
 def calls(home, wanted):
@@ -94,8 +109,10 @@ home, wanted = symbols(objects)
 if "--users" in sys.argv:
     users = collections.Counter(name for names in wanted.values() for name in names if name in home)
     one = sorted((file, name) for name, file in home.items() if name.startswith("ts_") and users[name] <= 1)
-    print(*(f"{file}: {name} ({users[name]})" for file, name in one), sep="\n")
-    print(f"{len(one)} of {sum(name.startswith('ts_') for name in home)} public functions have one user or none")
+    kept = named_outside({*wanted, *home.values()}) & {name for _, name in one}
+    print(*(f"{file}: {name} ({'*' if name in kept else users[name]})" for file, name in one), sep="\n")
+    print(f"{len(one)} of {sum(name.startswith('ts_') for name in home)} public functions have one user or none, {len(kept)} of which kernels, "
+          "lab, tests or include/ name")
     sys.exit()
 found, left = circles(calls(home, wanted)), LEFT
 if any(path.endswith(".cu.o") for path in objects):

@@ -11,7 +11,7 @@
 
 #include "include/tomostage_array.h"
 #include "pipeline/chain/context.h"
-#include "stages/engine/added.h"
+#include "stages/engine/registry.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
