@@ -334,7 +334,7 @@ static enum ts_status write_large(const struct report_facts *facts,
 }
 
 static enum ts_status write_tables(const struct report_facts *facts, struct json *json,
-                                    struct ts_diag *diag)
+                                   struct ts_diag *diag)
 {
     int n = 0;
     enum ts_status status = write_residuals(facts, json, diag);
