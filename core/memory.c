@@ -6,6 +6,7 @@
  */
 #include "core/memory.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,4 +33,61 @@ void *ts_memory_grow(void *items, size_t n, size_t *capacity, size_t item_bytes)
     void *grown = reallocarray(items, longer, item_bytes);
     *capacity = grown ? longer : *capacity;
     return grown;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+struct memory_block {
+    struct memory_block *next;
+    void *at;
+    size_t bytes;
+    bool taken;
+};
+
+void *ts_memory_take(struct memory_pool *pool, size_t bytes)
+{
+    if (!pool)
+        return ts_memory_aligned(bytes);
+    struct memory_block *block = pool->blocks;
+    while (block && (block->taken || block->bytes != bytes))
+        block = block->next;
+    if (!block) {
+        void *at = ts_memory_aligned(bytes);
+        block = at ? malloc(sizeof *block) : NULL;
+        if (!block) {
+            free(at);
+            return NULL;
+        }
+        *block = (struct memory_block){.next = pool->blocks, .at = at, .bytes = bytes};
+        pool->blocks = block;
+    }
+    block->taken = true;
+    return block->at;
+}
+
+void *ts_memory_take_zeroed(struct memory_pool *pool, size_t bytes)
+{
+    void *memory = ts_memory_take(pool, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+void ts_memory_give(struct memory_pool *pool, void *at)
+{
+    struct memory_block *block = pool ? pool->blocks : NULL;
+    while (block && block->at != at)
+        block = block->next;
+    if (block)
+        block->taken = false;
+    else
+        free(at);
+}
+
+void ts_memory_pool_clear(struct memory_pool *pool)
+{
+    for (struct memory_block *block = pool->blocks, *next; block; block = next) {
+        next = block->next;
+        free(block->at);
+        free(block);
+    }
+    pool->blocks = NULL;
 }

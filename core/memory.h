@@ -37,4 +37,18 @@ void *ts_memory_zeroed(size_t bytes);
  * if memory is out; `items` then stays as it is. */
 void *ts_memory_grow(void *items, size_t n, size_t *capacity, size_t item_bytes);
 
+/* Memory for work that is done again and again: what is given back is kept, and the next one who
+ * wants as many bytes gets it, with what was in it. A zeroed pool is empty. */
+struct memory_pool {
+    struct memory_block *blocks;
+};
+
+/* Take memory as ts_memory_aligned() and ts_memory_zeroed() return it, and give it back (NULL does
+ * nothing). Without a pool they allocate and free. */
+void *ts_memory_take(struct memory_pool *pool, size_t bytes);
+void *ts_memory_take_zeroed(struct memory_pool *pool, size_t bytes);
+void ts_memory_give(struct memory_pool *pool, void *at);
+/* Frees all of it, which nobody may have. */
+void ts_memory_pool_clear(struct memory_pool *pool);
+
 #endif

@@ -228,6 +228,20 @@ struct ts_event {
                       * was not computed */
 };
 
+/* Memory of CUDA devices from a caller's allocator, such as the caching one of PyTorch, CuPy or
+ * RMM. Both functions are called on the thread that made the call of this library, one call at a
+ * time for each plan or operator, with that device as the current one. */
+struct ts_allocator {
+    size_t size; /* sizeof(struct ts_allocator) */
+    /* Returns so many bytes, more than 0, of the device's memory at a multiple of 256, or NULL if
+     * there are none. Work that is enqueued on `stream`, a cudaStream_t of the library's, may use
+     * them. */
+    void *(*allocate)(void *user, size_t bytes, int32_t device, void *stream);
+    /* Takes them back. All work with them is done. */
+    void (*free)(void *user, void *at, size_t bytes, int32_t device, void *stream);
+    void *user; /* handed to both */
+};
+
 struct ts_options {
     /* sizeof(struct ts_options) as the caller was compiled; 0: the size in this library. Later
      * versions append members; callers that do not know them get their defaults. */
@@ -254,6 +268,9 @@ struct ts_options {
     const char *checkpoint;
     bool resume; /* continue from the checkpoint if there is one; the output has the same bytes */
     double time_limit_s; /* stop at the last slab boundary within so many seconds; 0: no limit */
+    /* Takes all device memory of the plan's runs, or of an operator, from there; it is copied. What
+     * CUDA and cuFFT allocate for themselves is theirs. NULL: cudaMalloc(). */
+    const struct ts_allocator *allocator;
 };
 #define TS_OPTIONS_DEFAULT                                                                         \
     {                                                                                              \
@@ -269,9 +286,9 @@ TS_PUBLIC enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts
 
 struct ts_plan;
 /* Works out every shape, unit, dtype, device and byte of the run. It opens the inputs and checks
- * their headers, but reads no pixel. The chain must outlive the plan; `options` need not. All
- * errors are reported at once: TS_BAD_CHAIN, TS_BAD_INPUT, or TS_RUN_FAILED where memory or the
- * device is missing. */
+ * their headers, but reads no pixel. The chain must outlive the plan; `options` need not. NULL:
+ * every option has its default. All errors are reported at once: TS_BAD_CHAIN, TS_BAD_INPUT, or
+ * TS_RUN_FAILED where memory or the device is missing. */
 TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain,
                                         const struct ts_options *options, struct ts_plan **plan,
                                         struct ts_diag *diag);
@@ -293,7 +310,8 @@ TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
  * was busy, how many bytes it moved and how fast. Writes nothing without options.profile. */
 TS_PUBLIC void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream);
 /* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any
- * thread. */
+ * thread. The stop is for one run: that which is at work, else the next one, which then ends as it
+ * begins. The one after it runs. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
 /* Asks a running plan that has a checkpoint to end with TS_PAUSED once the present slab is computed
  * and kept. It may be called in a signal handler and from any thread. */

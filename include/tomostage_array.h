@@ -62,7 +62,8 @@ TS_PUBLIC enum ts_status ts_plan_describe(const struct ts_plan *plan, const char
                                           struct ts_image *image, struct ts_diag *diag);
 
 /* A run of a plan: what it is given, and what it leaves behind. The plan stays as it is, and may
- * have several runs, one at a time. It must outlive them. */
+ * have several runs, one at a time. It must outlive them. A run keeps the memory of its images from
+ * one execution to the next, until it is destroyed. */
 struct ts_run;
 TS_PUBLIC enum ts_status ts_run_create(const struct ts_plan *plan, struct ts_run **run,
                                        struct ts_diag *diag);
@@ -79,7 +80,21 @@ typedef enum ts_status ts_take(void *user, const struct ts_image *slab);
 /* Has the run hand an image over in slabs of rising z, one at a time, in place of an array. */
 TS_PUBLIC enum ts_status ts_run_set_take(struct ts_run *run, const char *name, ts_take *take,
                                          void *user, struct ts_diag *diag);
-/* Carries the plan out, as ts_plan_run() does. It may be called again, also with other arrays. */
+/* Takes a slab of slices, and their bits if the image is masked, in the memory of the device that
+ * computes the chain, once the work on `stream` (a cudaStream_t) so far is done. Work that it
+ * enqueues on the stream may use them until its end; the function need not wait. */
+typedef enum ts_status ts_take_device(void *user, const struct ts_image *slab, void *stream);
+/* Does what ts_run_set_take() does without copying the slabs to the host. TS_BAD_CHAIN
+ * (take-device): the CPU or several devices compute the chain. */
+TS_PUBLIC enum ts_status ts_run_set_take_device(struct ts_run *run, const char *name,
+                                                ts_take_device *take, void *user,
+                                                struct ts_diag *diag);
+/* Carries the plan out, as ts_plan_run() does. It may be called again, also with other arrays: from
+ * the second time on it allocates no device memory and no large host memory.
+ *
+ * If the stream of its arrays is being captured in a CUDA graph, it enqueues the work there and
+ * returns; the graph may be launched until the run is destroyed. The run has been executed before.
+ * TS_BAD_CHAIN (run-capture): the chain needs the host between its stages. */
 TS_PUBLIC enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag);
 /* Asks a run to end with TS_STOPPED, from any thread or a signal handler. */
 TS_PUBLIC void ts_run_stop(struct ts_run *run);

@@ -44,6 +44,9 @@ TS_PUBLIC void ts_context_destroy(struct ts_context *context);
 TS_PUBLIC enum ts_status ts_context_parse(struct ts_context *context, const char *text,
                                           size_t length, const char *name, const char *folder,
                                           struct ts_chain **chain, struct ts_diag *diag);
+/* Reads a chain file into the context, as ts_chain_load() does. */
+TS_PUBLIC enum ts_status ts_context_load_chain(struct ts_context *context, const char *path,
+                                               struct ts_chain **chain, struct ts_diag *diag);
 
 #ifdef __cplusplus
 }

@@ -29,6 +29,11 @@ size_t ts_cuda_most_held(void)
     return 0;
 }
 
+void ts_cuda_memory_destroy(struct cuda_memory *memory)
+{
+    (void)memory; /* there is none */
+}
+
 int ts_cuda_fft_version(void)
 {
     return 0;

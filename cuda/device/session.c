@@ -74,9 +74,17 @@ struct cuda_event {
     bool recorded;
 };
 
+struct cuda_memory {
+    struct device_numbers device;
+    struct ts_allocator allocator; /* all members are zero: there is none */
+    cudaStream_t stream;           /* for which the allocator is asked; NULL: not created yet */
+    struct piece *pieces;          /* those that no session has */
+};
+
 struct cuda_session {
     struct device_numbers device;
     struct ts_diag *diag;
+    struct cuda_memory *memory;             /* NULL: what is allocated is freed with the session */
     size_t bytes;                           /* bytes that the run will take, if known; else 0 */
     cudaStream_t streams[CUDA_QUEUES], own; /* own: CUDA_COMPUTE while nobody lends another */
     struct piece *pieces;
@@ -321,6 +329,69 @@ void ts_cuda_settle(struct cuda_session *session)
             cudaStreamSynchronize(session->streams[i]);
 }
 
+/* Frees pieces with the allocator that they are from. */
+static void free_pieces(struct piece *pieces, const struct cuda_memory *memory)
+{
+    for (struct piece *piece = pieces, *next; piece; piece = next) {
+        next = piece->next;
+        if (piece->kind == ON_DEVICE)
+            atomic_fetch_sub(&held, piece->bytes);
+        if (piece->kind == ON_DEVICE && memory && memory->allocator.allocate)
+            memory->allocator.free(memory->allocator.user, piece->at, piece->bytes,
+                                   memory->device.index, memory->stream);
+        else
+            (void)(piece->kind == ON_DEVICE ? cudaFree
+                   : piece->kind == PINNED  ? cudaFreeHost
+                                            : cudaHostUnregister)(piece->at);
+        free(piece);
+    }
+}
+
+struct cuda_memory *ts_cuda_memory_create(const struct device_numbers *device,
+                                          const struct ts_allocator *allocator)
+{
+    struct cuda_memory *memory = calloc(1, sizeof *memory);
+    if (memory)
+        memory->device = *device;
+    if (memory && allocator)
+        memory->allocator = *allocator;
+    return memory;
+}
+
+void ts_cuda_memory_destroy(struct cuda_memory *memory)
+{
+    if (!memory)
+        return;
+    if (memory->pieces || memory->stream) {
+        const int before = ts_cuda_current();
+        ts_cuda_make_current(memory->device.index);
+        free_pieces(memory->pieces, memory);
+        if (memory->stream)
+            cudaStreamDestroy(memory->stream);
+        ts_cuda_make_current(before);
+    }
+    free(memory);
+}
+
+enum ts_status ts_cuda_session_memory(struct cuda_session *session, struct cuda_memory *memory)
+{
+    session->memory = memory;
+    if (!memory->allocator.allocate || memory->stream)
+        return TS_OK;
+    return ts_cuda_fold(session->diag, NULL,
+                        cudaStreamCreateWithFlags(&memory->stream, cudaStreamNonBlocking),
+                        "creating a CUDA stream");
+}
+
+/* Gives all pieces of a session back to the memory that they are from. */
+static void give_back(struct cuda_session *session)
+{
+    struct piece **end = &session->memory->pieces;
+    while (*end)
+        end = &(*end)->next;
+    *end = session->pieces;
+}
+
 void ts_cuda_session_destroy(struct cuda_session *session)
 {
     if (!session)
@@ -329,15 +400,10 @@ void ts_cuda_session_destroy(struct cuda_session *session)
     for (int i = 0; i < CUDA_QUEUES; i++)
         if (session->streams[i])
             cudaStreamDestroy(session->streams[i]);
-    for (struct piece *piece = session->pieces, *next; piece; piece = next) {
-        next = piece->next;
-        if (piece->kind == ON_DEVICE)
-            atomic_fetch_sub(&held, piece->bytes);
-        (void)(piece->kind == ON_DEVICE ? cudaFree
-               : piece->kind == PINNED  ? cudaFreeHost
-                                        : cudaHostUnregister)(piece->at);
-        free(piece);
-    }
+    if (session->memory)
+        give_back(session);
+    else
+        free_pieces(session->pieces, NULL);
     for (struct cuda_event *event = session->events, *next; event; event = next) {
         next = event->next;
         cudaEventDestroy(event->event);
@@ -378,11 +444,14 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
         snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,",
                  mebibytes(session->bytes));
     cudaMemGetInfo(&available, &total);
-    ts_diag_error(session->diag, TS_RUN_FAILED, &site,
-                  "%.1f MiB of GPU memory%s could not be allocated: %.1f MiB of %.1f MiB are free "
-                  "on device %d (%s)",
-                  mebibytes(bytes), whole, mebibytes(available), mebibytes(total),
-                  session->device.index, session->device.name);
+    ts_diag_error(
+        session->diag, TS_RUN_FAILED, &site,
+        "%.1f MiB of GPU memory%s could not be allocated%s: %.1f MiB of %.1f MiB are "
+        "free on device %d (%s)",
+        mebibytes(bytes), whole,
+        session->memory && session->memory->allocator.allocate ? " by the program's own allocator"
+                                                               : "",
+        mebibytes(available), mebibytes(total), session->device.index, session->device.name);
     return ts_diag_hint(session->diag,
                         "end other programs on the GPU, or give a smaller --gpu-memory");
 }
@@ -419,17 +488,58 @@ static struct piece *new_piece(struct cuda_session *session, size_t bytes, int k
     return piece;
 }
 
+/* Returns a kept piece of this kind and size, which the session has from now on, or NULL. `at`: the
+ * caller's memory that is wanted, or NULL. */
+static struct piece *take_kept(struct cuda_session *session, size_t bytes, int kind, const void *at)
+{
+    struct piece **link = session->memory ? &session->memory->pieces : NULL;
+    while (link && *link &&
+           ((int)(*link)->kind != kind || (*link)->bytes != ts_cuda_stride(bytes) ||
+            (at && (*link)->at != at)))
+        link = &(*link)->next;
+    struct piece *piece = link ? *link : NULL;
+    if (!piece)
+        return NULL;
+    *link = piece->next;
+    piece->next = session->pieces;
+    session->pieces = piece;
+    return piece;
+}
+
+/* Allocates device memory, with the caller's allocator if there is one. Its memory may still be in
+ * use by work on the stream that it was asked for, and sessions have other streams. */
+static cudaError_t allocate_on_device(const struct cuda_session *session, size_t bytes, void **at)
+{
+    const struct cuda_memory *memory = session->memory;
+    const struct ts_allocator *caller = memory ? &memory->allocator : NULL;
+    if (!caller || !caller->allocate)
+        return cudaMalloc(at, bytes);
+    const size_t all = ts_cuda_stride(bytes);
+    *at = caller->allocate(caller->user, all, memory->device.index, memory->stream);
+    if (!*at)
+        return cudaErrorMemoryAllocation;
+    cudaError_t error = cudaStreamSynchronize(memory->stream);
+    if (error == cudaSuccess && (uintptr_t)*at % CUDA_ALIGNMENT != 0)
+        error = cudaErrorInvalidValue;
+    if (error != cudaSuccess)
+        caller->free(caller->user, *at, all, memory->device.index, memory->stream);
+    return error;
+}
+
 static void *allocate(struct cuda_session *session, size_t bytes, int kind)
 {
     static const _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
     if (bytes == 0) /* a plan counts nothing for it, and nobody writes to it */
         return (void *)nothing;
-    struct piece *piece = new_piece(session, bytes, kind);
+    struct piece *piece = take_kept(session, bytes, kind, NULL);
+    if (piece)
+        return piece->at;
+    piece = new_piece(session, bytes, kind);
     if (!piece)
         return NULL;
     const cudaError_t error = kind == PINNED
                                   ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault)
-                                  : cudaMalloc(&piece->at, bytes);
+                                  : allocate_on_device(session, bytes, &piece->at);
     return keep_piece(session, piece, error, bytes) == TS_OK ? piece->at : NULL;
 }
 
@@ -445,6 +555,8 @@ void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes)
 
 enum ts_status ts_cuda_pin(struct cuda_session *session, void *at, size_t bytes)
 {
+    if (take_kept(session, bytes, CALLERS, at))
+        return TS_OK;
     struct piece *piece = new_piece(session, bytes, CALLERS);
     if (!piece)
         return TS_RUN_FAILED;
@@ -524,6 +636,27 @@ enum ts_status ts_cuda_queue_follows(struct cuda_session *session, enum cuda_que
     const enum ts_status status = ts_cuda_fold(
         session->diag, NULL, cudaEventRecord(event->event, stream), "recording a CUDA event");
     return status == TS_OK ? ts_cuda_queue_waits(session, queue, event) : status;
+}
+
+bool ts_cuda_captures(struct CUstream_st *stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream, &status) != cudaSuccess)
+        cudaGetLastError(); /* the default stream, while another one is captured */
+    return status != cudaStreamCaptureStatusNone;
+}
+
+int ts_cuda_capture_begin(void)
+{
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    return (int)mode;
+}
+
+void ts_cuda_capture_end(int before)
+{
+    enum cudaStreamCaptureMode mode = (enum cudaStreamCaptureMode)before;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
 bool ts_cuda_event_passed(const struct cuda_event *event)

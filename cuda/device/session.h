@@ -20,6 +20,7 @@ enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
 enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE, CUDA_BETWEEN };
 
 struct cuda_session;
+struct cuda_memory;
 struct cuda_opening;
 struct cuda_event;
 
@@ -43,6 +44,15 @@ void ts_cuda_session_destroy(struct cuda_session *session);
 /* Destroys the context of the device for the whole process. That takes as long as creating it, and
  * would otherwise lengthen the end of the process. */
 void ts_cuda_close_device(const struct device_numbers *device);
+/* Memory of a device that outlives sessions: what a session is given from there goes back as it
+ * ends, and the next session that wants as many bytes gets it. Returns NULL if memory is out. The
+ * allocator, which may be NULL, is copied. */
+struct cuda_memory *ts_cuda_memory_create(const struct device_numbers *device,
+                                          const struct ts_allocator *allocator);
+/* No session may have any of it. NULL does nothing. */
+void ts_cuda_memory_destroy(struct cuda_memory *memory);
+/* Has the session, which is new, take all memory from there. */
+enum ts_status ts_cuda_session_memory(struct cuda_session *session, struct cuda_memory *memory);
 /* Returns the device that the session was created with. */
 const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
@@ -88,6 +98,12 @@ enum ts_status ts_cuda_queue_follows(struct cuda_session *session, enum cuda_que
                                      struct CUstream_st *stream);
 /* Makes the host wait until the queue is empty; errors of kernels show here. */
 enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue);
+
+/* Returns true if work that is enqueued on a stream of the caller's becomes part of a graph. */
+bool ts_cuda_captures(struct CUstream_st *stream);
+/* Surround work of this thread on other streams meanwhile, such as allocating. */
+int ts_cuda_capture_begin(void);
+void ts_cuda_capture_end(int before);
 
 /* Creates an event, a point in a queue that other queues or the host wait for. Returns NULL with a
  * record in diag if it fails. */

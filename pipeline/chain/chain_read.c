@@ -103,7 +103,8 @@ static void hint_for(const char *path, struct ts_diag *diag)
             "a chain is a file, or one line such as 'dicom ./study | box radius=2 | hdf5 out.h5'");
 }
 
-enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag)
+enum ts_status ts_context_load_chain(struct ts_context *context, const char *path,
+                                     struct ts_chain **chain, struct ts_diag *diag)
 {
     *chain = NULL;
     char *text = malloc(TREE_MAX_BYTES + 1), *folder = NULL;
@@ -132,11 +133,16 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
         status = ts_diag_no_memory(diag, strlen(path));
         goto done;
     }
-    status = parse(NULL, text, (size_t)length, path, folder, false, chain, diag);
+    status = parse(context, text, (size_t)length, path, folder, false, chain, diag);
 done:
     free(folder);
     free(text);
     return status;
+}
+
+enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag)
+{
+    return ts_context_load_chain(NULL, path, chain, diag);
 }
 
 void ts_chain_destroy(struct ts_chain *chain)

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "io/source/memory.h"
 #include "pipeline/plan/device_choice.h"
+#include "pipeline/plan/plan.h"
 #include "stages/engine/transpose.h"
 
 /* ---- the CPU --------------------------------------------------------------------------------- */
@@ -261,20 +262,11 @@ static enum ts_status prepare_back(struct ts_operator *op, struct ts_diag *diag)
     return status;
 }
 
-/* Returns the members of the options that the caller's version knows. */
-static struct ts_options known_options(const struct ts_options *given)
-{
-    struct ts_options options = {.size = sizeof options};
-    if (given)
-        memcpy(&options, given,
-               given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
-    return options;
-}
-
 static enum ts_status make(struct ts_operator *op, const char *stage, const struct ts_image *in,
                            const struct ts_options *given, struct ts_diag *diag)
 {
-    const struct ts_options options = known_options(given);
+    const struct ts_options options = ts_options_known(given);
+    op->allocator = ts_allocator_known(&options);
     op->threads = options.threads > 0 ? options.threads : ts_processors();
     enum ts_status status = take_device(op, options.device, diag);
     if (status == TS_OK)

@@ -46,6 +46,7 @@ struct ts_operator {
     struct ts_chain *chain; /* has the parameters of A */
     struct arena *arena;
     int threads;
+    struct ts_allocator allocator; /* of device memory; all members are zero: there is none */
     struct operator_side forth, back;
     float *middle;   /* A in, for A' A in */
     void *on_device; /* of operator_cuda.c */

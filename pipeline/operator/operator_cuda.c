@@ -13,7 +13,8 @@
 
 struct on_device {
     struct cuda_session *session;
-    int before; /* the thread's device before a call */
+    struct cuda_memory *memory; /* outlives the session */
+    int before;                 /* the thread's device before a call */
 };
 
 static struct on_device *device_of(const struct ts_operator *op)
@@ -93,24 +94,42 @@ static enum ts_status allocate(struct ts_operator *op, struct cuda_session *sess
     return status == TS_OK ? ts_cuda_wait(session, CUDA_COMPUTE) : status;
 }
 
+/* Creates a session whose memory is from the caller's allocator, if there is one. */
+static enum ts_status create_session(const struct ts_operator *op, struct on_device *made,
+                                     struct ts_diag *diag)
+{
+    enum ts_status status = ts_cuda_session_create(op->device, 0, diag, &made->session);
+    if (status != TS_OK || !op->allocator.allocate)
+        return status;
+    made->memory = ts_cuda_memory_create(op->device, &op->allocator);
+    return made->memory ? ts_cuda_session_memory(made->session, made->memory)
+                        : ts_diag_no_memory(diag, 0);
+}
+
+static void destroy_session(struct on_device *made)
+{
+    ts_cuda_session_destroy(made->session);
+    ts_cuda_memory_destroy(made->memory);
+}
+
 /* Computes both sides once, of zeros, since CUDA loads a kernel when it is first launched, which
  * takes long and may not be captured in a graph. */
 static enum ts_status load_kernels(struct ts_operator *op, struct ts_diag *diag)
 {
-    struct cuda_session *session = NULL;
+    struct on_device apart = {.session = NULL};
     float *image = NULL;
-    enum ts_status status = ts_cuda_session_create(op->device, 0, diag, &session);
+    enum ts_status status = create_session(op, &apart, diag);
     if (status == TS_OK)
-        status = allocate_zeros(session, &op->forth.in, &image);
+        status = allocate_zeros(apart.session, &op->forth.in, &image);
     if (status == TS_OK)
-        status = ts_cuda_wait(session, CUDA_COMPUTE);
+        status = ts_cuda_wait(apart.session, CUDA_COMPUTE);
     if (status == TS_OK)
         status = ts_operator_side_run(op, &op->forth, image, op->middle);
     if (status == TS_OK)
         status = ts_operator_side_run(op, &op->back, op->middle, image);
     if (status == TS_OK)
         status = ts_cuda_wait(device_of(op)->session, CUDA_COMPUTE);
-    ts_cuda_session_destroy(session);
+    destroy_session(&apart);
     return status;
 }
 
@@ -119,9 +138,8 @@ static enum ts_status create(struct ts_operator *op, struct ts_diag *diag)
     const int before = ts_cuda_current();
     struct on_device *on_device = ts_arena_alloc(op->arena, sizeof *on_device);
     op->on_device = on_device;
-    enum ts_status status = on_device
-                                ? ts_cuda_session_create(op->device, 0, diag, &on_device->session)
-                                : ts_diag_no_memory(diag, sizeof *on_device);
+    enum ts_status status = on_device ? create_session(op, on_device, diag)
+                                      : ts_diag_no_memory(diag, sizeof *on_device);
     if (status == TS_OK)
         status = allocate(op, on_device->session);
     if (status == TS_OK)
@@ -138,7 +156,7 @@ static void destroy(struct ts_operator *op)
     ts_cuda_make_current(op->device->index);
     ts_driver_destroy(op->forth.driver);
     ts_driver_destroy(op->back.driver);
-    ts_cuda_session_destroy(device_of(op)->session);
+    destroy_session(op->on_device);
     ts_cuda_make_current(before);
 }
 

@@ -162,17 +162,23 @@ static void take_checkpoint(struct ts_plan *plan, const struct ts_options *optio
         take_budget(plan, options);
 }
 
-/* Returns the members of the options that the caller's version knows; the others are zero, which is
-   the default of each. The context has a default of its own for the threads. */
-static struct ts_options known_options(const struct ts_options *given,
-                                       const struct ts_context *context)
+struct ts_options ts_options_known(const struct ts_options *given)
 {
     struct ts_options options = {.size = sizeof options};
-    memcpy(&options, given,
-           given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
-    if (options.threads <= 0)
-        options.threads = ts_context_threads(context);
+    if (given)
+        memcpy(&options, given,
+               given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
     return options;
+}
+
+struct ts_allocator ts_allocator_known(const struct ts_options *options)
+{
+    struct ts_allocator allocator = {.size = 0};
+    const struct ts_allocator *given = options->allocator;
+    if (given)
+        memcpy(&allocator, given,
+               given->size > 0 && given->size < sizeof allocator ? given->size : sizeof allocator);
+    return allocator;
 }
 
 /* Fills the plan's threads, budget, ranks and all else from the options, except the device. Records
@@ -188,6 +194,7 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
     plan->options.force = options->force;
     plan->options.on_event = options->on_event;
     plan->options.user = options->user;
+    plan->options.allocator = ts_allocator_known(options);
     plan->options.profile =
         options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile))
                          : NULL;
@@ -540,9 +547,11 @@ static enum ts_status check_arrays(const struct ts_plan *plan, struct ts_diag *d
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given,
                               struct ts_plan **result, struct ts_diag *diag)
 {
-    const struct ts_options options = known_options(given, chain->context);
+    struct ts_options options = ts_options_known(given);
     struct ts_plan *plan = calloc(1, sizeof *plan);
     *result = NULL;
+    if (options.threads <= 0)
+        options.threads = ts_context_threads(chain->context);
     if (plan) {
         plan->arena = ts_arena_create();
         plan->nodes = calloc(CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES, sizeof *plan->nodes);

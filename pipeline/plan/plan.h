@@ -109,8 +109,12 @@ struct run_taker {
     int32_t node;
     struct ts_array array; /* they are copied there, unless `take` is set */
     ts_take *take;
+    ts_take_device *take_device; /* gets them where they are computed */
     void *user;
 };
+
+/* Memory that outlives a run, for the next one (pipeline/run/run_kept.h). */
+struct run_kept;
 
 struct run;
 /* The options that concern only the run. Those that concern the plan are in ts_options. */
@@ -134,6 +138,8 @@ struct run_options {
     /* Called once a run has computed all that it will. NULL: not called. */
     enum ts_status (*on_end)(void *user, const struct run *run);
     void *end_user;
+    struct ts_allocator allocator; /* all members are zero: there is none */
+    struct run_kept *kept;         /* NULL: the memory of the run is freed as it ends */
 };
 
 /* What other threads and signal handlers ask of a run, and what they learn of it, while it
@@ -199,6 +205,12 @@ struct ts_plan {
     struct prediction *prediction; /* NULL: nothing can be predicted */
     const char *no_prediction;     /* why there is no prediction; NULL: there is one */
 };
+
+/* Returns the members of the options that the caller's version knows; the others are zero, which is
+   the default of each. NULL has none. */
+struct ts_options ts_options_known(const struct ts_options *given);
+/* Returns the allocator of such options; all members are zero if they have none. */
+struct ts_allocator ts_allocator_known(const struct ts_options *options);
 
 /* Returns true if the device `wanted`, in the words of ts_device_choice_parse, may turn out to be a
    CUDA device. Only the chain decides; no driver is asked. */

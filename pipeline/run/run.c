@@ -19,6 +19,7 @@
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run_checkpoint.h"
 #include "pipeline/run/run_finite.h"
+#include "pipeline/run/run_kept.h"
 #include "pipeline/run/run_rows.h"
 
 static double seconds_since(const struct timespec *start)
@@ -199,7 +200,7 @@ static enum ts_status allocate_run(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
     const size_t n = (size_t)plan->n_nodes;
-    run->results = calloc(n, sizeof *run->results);
+    run->results = ts_memory_take_zeroed(ts_run_pool(run->options), n * sizeof *run->results);
     run->now = calloc(n, sizeof *run->now);
     run->next = calloc(n, sizeof *run->next);
     if (!run->results || !run->now || !run->next)
@@ -238,7 +239,8 @@ static void *free_devices(void *data)
 static enum ts_status finish_files(struct run *run, enum ts_status status)
 {
     pthread_t thread;
-    const bool apart = status == TS_OK && ts_thread_start(&thread, free_devices, run) == 0;
+    const bool apart =
+        status == TS_OK && !run->captured && ts_thread_start(&thread, free_devices, run) == 0;
     status = ts_run_end_outputs(run, status);
     if (apart)
         pthread_join(thread, NULL);
@@ -263,7 +265,7 @@ static void free_run(struct run *run)
         free(run->devices[device].done);
         free(run->devices[device].nodes);
     }
-    free(run->results);
+    ts_memory_give(ts_run_pool(run->options), run->results);
     free(run->now);
     free(run->next);
 }
@@ -577,8 +579,20 @@ static enum ts_status check_searched(const struct ts_plan *plan, struct ts_diag 
     return TS_OK;
 }
 
-enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options,
-                      struct run_state *state, struct ts_diag *diag)
+void ts_run_state_begin(struct run_state *state)
+{
+    atomic_store(&state->committing, false);
+    memset(state->seconds, 0, sizeof state->seconds);
+}
+
+void ts_run_state_end(struct run_state *state)
+{
+    atomic_store(&state->stop, false);
+    atomic_store(&state->pause, false);
+}
+
+static enum ts_status carry_out(const struct ts_plan *plan, const struct run_options *options,
+                                struct run_state *state, struct ts_diag *diag)
 {
     struct run run = {.plan = plan,
                       .options = options,
@@ -598,6 +612,8 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     if (status == TS_OK && plan->rank == 0)
         status = ts_run_check_outputs(plan, options, diag);
     const double begin = ts_trace_begin(state->trace);
+    if (status == TS_OK && run.back_end->ask_capture)
+        status = run.back_end->ask_capture(&run);
     if (status == TS_OK)
         status = copy_plan(&run);
     if (status == TS_OK)
@@ -611,7 +627,8 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     if (status == TS_OK)
         status = prove(&run, false);
     if (status == TS_OK) {
-        (void)ts_run_on_devices(&run, run.back_end->open);
+        if (!run.captured)
+            (void)ts_run_on_devices(&run, run.back_end->open);
         ts_run_announce(&run);
         status = ts_run_open_outputs(&run, 0);
     }
@@ -621,6 +638,8 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     status = ts_run_agree(&run, status);
     if (status == TS_OK)
         status = run_all(&run);
+    if (run.captured)
+        status = run.back_end->end_capture(&run, status);
     status = ts_run_agree(&run, status); /* must come before anything gets its name */
     const double finishing = ts_trace_begin(state->trace);
     atomic_store(&state->committing, status == TS_OK);
@@ -646,9 +665,25 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     return status;
 }
 
+/* Memory of the caller's is freed on the caller's thread, after the run. */
+enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options,
+                      struct run_state *state, struct ts_diag *diag)
+{
+    struct run_kept kept = {.staging = {{{0}}}};
+    struct run_options own = *options;
+    if (own.allocator.allocate && !own.kept)
+        own.kept = &kept;
+    const enum ts_status status = carry_out(plan, &own, state, diag);
+    ts_run_kept_clear(&kept);
+    return status;
+}
+
 enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
-    return ts_run(plan, &plan->options, plan->state, diag);
+    ts_run_state_begin(plan->state);
+    const enum ts_status status = ts_run(plan, &plan->options, plan->state, diag);
+    ts_run_state_end(plan->state);
+    return status;
 }
 
 void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream)

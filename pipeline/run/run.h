@@ -116,6 +116,8 @@ struct run {
     struct ts_diag *diag;
     const struct run_back_end *back_end;
     const struct run_fleet *fleet; /* NULL: there is one rank with one device */
+    struct CUstream_st *captured;  /* the caller's stream, of which a graph is made; NULL: none */
+    int capture_mode;              /* of the thread before the run */
     struct run_device devices[PLAN_DEVICES];
     int device; /* the current device (ts_run_use), to which nodes, done and back point */
     struct run_node *nodes;
@@ -168,6 +170,10 @@ struct run_back_end {
        state, where ranks join theirs; all devices then begin a new total. NULL: it is there
        already. */
     enum ts_status (*collect)(struct run *run, int32_t node, int input);
+    /* Sets run->captured, and refuses a run that no graph can hold; surrounds the walk, which then
+       only enqueues work there. NULL: there are no streams. */
+    enum ts_status (*ask_capture)(struct run *run);
+    enum ts_status (*end_capture)(struct run *run, enum ts_status status);
     /* Sends the outputs of all slabs up to this one to the writer, or from another rank to rank 0.
        Several ranks send in turn, and only in this call. NULL: write() does it. */
     enum ts_status (*leave)(struct run *run, int64_t slab_number);
@@ -213,12 +219,23 @@ struct run_back_end {
 /* Returns true if the image goes to an array in the memory of a device. */
 static inline bool ts_run_takes_on_device(const struct run_taker *taker)
 {
-    return taker && !taker->take && taker->array.cuda_device >= 0;
+    return taker && !taker->take && !taker->take_device && taker->array.cuda_device >= 0;
+}
+
+/* Returns true if the taker gets the image in the memory of a device. */
+static inline bool ts_run_stays_there(const struct run_taker *taker)
+{
+    return taker && (taker->take_device || ts_run_takes_on_device(taker));
 }
 
 /* Carries a plan out; a plan can be carried out repeatedly. `state` belongs to this run. */
 enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options,
                       struct run_state *state, struct ts_diag *diag);
+
+/* Surround a run of a state that runs share. What was asked of one is not asked of the next; a stop
+   that comes in between is. */
+void ts_run_state_begin(struct run_state *state);
+void ts_run_state_end(struct run_state *state);
 
 extern const struct run_back_end ts_run_host;
 #ifdef TS_HAVE_CUDA

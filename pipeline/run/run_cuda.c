@@ -18,31 +18,46 @@
 #include "io/sandbox/sandbox.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run_finite.h"
+#include "pipeline/run/run_kept.h"
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
+
+/* Returns where the run keeps the pieces of one direction, or NULL. */
+static struct kept_staging *kept_staging(const struct run *run, const struct staging *staging)
+{
+    const struct device *device = run->back;
+    struct run_kept *kept = run->options->kept;
+    return kept ? &kept->staging[run->device][staging == &device->down] : NULL;
+}
 
 /* Allocates the pieces of one direction; none if `bytes` is 0. Uses large pages if the system has
    them, which are faster to get and to pin. */
 static bool allocate_staging(struct run *run, struct staging *staging, size_t bytes)
 {
     const size_t all = PLAN_PIECES * ts_cuda_stride(bytes);
+    struct kept_staging *kept = kept_staging(run, staging);
     if (bytes == 0)
         return true;
-    void *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = kept ? kept->memory : NULL;
+    staging->touched = memory != NULL;
+    if (!memory)
+        memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         ts_diag_no_memory(run->diag, all);
         return false;
     }
     (void)madvise(memory, all, MADV_HUGEPAGE);
     staging->memory = memory;
+    if (kept)
+        *kept = (struct kept_staging){memory, all};
     for (int k = 0; k < PLAN_PIECES; k++)
         staging->pieces[k] = staging->memory + (size_t)k * ts_cuda_stride(bytes);
     return true;
 }
 
-static void free_staging(struct staging *staging, size_t bytes)
+static void free_staging(const struct run *run, struct staging *staging, size_t bytes)
 {
-    if (staging->memory)
+    if (staging->memory && !kept_staging(run, staging))
         munmap(staging->memory, PLAN_PIECES * ts_cuda_stride(bytes));
 }
 
@@ -174,7 +189,7 @@ static enum ts_status attach_node(struct run *run, int32_t i)
    them. */
 static void touch_staging(const struct staging *staging, size_t bytes)
 {
-    if (bytes > 0)
+    if (bytes > 0 && !staging->touched)
         memset(staging->memory, 0, PLAN_PIECES * ts_cuda_stride(bytes));
 }
 
@@ -183,6 +198,8 @@ static enum ts_status follow_streams(struct run *run)
 {
     const struct device *device = run->back;
     enum ts_status status = TS_OK;
+    if (run->captured) /* the work is enqueued there */
+        return TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_sources; i++)
         if (ts_plan_lies_in_memory(run->plan, i))
             status = ts_cuda_queue_follows(device->session, CUDA_COMPUTE,
@@ -194,6 +211,22 @@ static enum ts_status follow_streams(struct run *run)
     return status;
 }
 
+/* Creates the session, with the memory that the run keeps. */
+static enum ts_status create_session(struct run *run)
+{
+    struct device *device = run->back;
+    struct cuda_memory **memory =
+        run->options->kept ? &run->options->kept->devices[run->device] : NULL;
+    const enum ts_status status = ts_cuda_session_create(
+        numbers_of(run), (size_t)run->plan->gpu_bytes, run->diag, &device->session);
+    if (status != TS_OK || !memory)
+        return status;
+    if (!*memory)
+        *memory = ts_cuda_memory_create(numbers_of(run), &run->options->allocator);
+    return *memory ? ts_cuda_session_memory(device->session, *memory)
+                   : ts_diag_no_memory(run->diag, 0);
+}
+
 static enum ts_status device_attach(struct run *run)
 {
     struct device *device = run->back;
@@ -201,8 +234,7 @@ static enum ts_status device_attach(struct run *run)
     touch_staging(&device->down, device->down_bytes);
     ts_cuda_open_end(device->opening);
     device->opening = NULL;
-    enum ts_status status = ts_cuda_session_create(numbers_of(run), (size_t)run->plan->gpu_bytes,
-                                                   run->diag, &device->session);
+    enum ts_status status = create_session(run);
     if (status != TS_OK)
         return status;
     device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
@@ -224,6 +256,8 @@ static enum ts_status device_attach(struct run *run)
         status = attach_node(run, i);
     if (status == TS_OK)
         status = ts_run_cuda_begin_profile(run);
+    if (run->captured)
+        return status == TS_OK ? ts_run_cuda_begin_capture(run) : status;
     return status == TS_OK ? ts_run_cuda_watch(run) : status;
 }
 
@@ -257,10 +291,10 @@ static void device_free(struct run *run)
     ts_cuda_open_end(device->opening);
     ts_cuda_session_destroy(device->session);
     /* In a program of others they may use the device, too. */
-    if (ts_sandbox_began() && ts_cuda_was_started() && !is_needed_again(run))
+    if (ts_sandbox_began() && ts_cuda_was_started() && !is_needed_again(run) && !run->options->kept)
         ts_cuda_close_device(numbers_of(run));
-    free_staging(&device->up, device->up_bytes);
-    free_staging(&device->down, device->down_bytes);
+    free_staging(run, &device->up, device->up_bytes);
+    free_staging(run, &device->down, device->down_bytes);
     free(device->encoders);
     free(device->halves);
     free(device->downloads);
@@ -274,6 +308,8 @@ static void device_free(struct run *run)
 static enum ts_status device_begin_slab(struct run *run)
 {
     const struct device *device = run->back;
+    if (run->captured)
+        return TS_OK;
     const enum ts_status status =
         ts_run_cuda_move(run, run->slab_number - PLAN_RING * run->plan->n_devices);
     return status == TS_OK
@@ -313,7 +349,7 @@ static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_
 static enum ts_status read_there(struct run *run, int32_t i, const struct ts_image *slices)
 {
     const struct device *device = run->back;
-    const bool looks = ts_source_looks(run->plan->nodes[i].source);
+    const bool looks = !run->captured && ts_source_looks(run->plan->nodes[i].source);
     enum ts_status status = TS_OK;
     if (slices->masked)
         status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_DEVICE, slices->valid,
@@ -365,6 +401,8 @@ static enum ts_status device_look(struct run *run, int32_t node, const struct ts
 static enum ts_status device_end_slab(struct run *run)
 {
     struct device *device = run->back;
+    if (run->captured)
+        return TS_OK;
     struct cuda_event *computed = device->computed[ts_run_cuda_place(run, run->slab_number)];
     device->slabs_ended = run->slab_number + 1;
     const enum ts_status status = ts_cuda_event_record(device->session, computed, CUDA_COMPUTE);
@@ -374,6 +412,8 @@ static enum ts_status device_end_slab(struct run *run)
 static enum ts_status device_drain(struct run *run)
 {
     struct device *device = run->back;
+    if (run->captured)
+        return TS_OK;
     enum ts_status status = ts_run_cuda_move(run, run->slab_number);
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
@@ -442,6 +482,8 @@ const struct run_back_end ts_run_cuda = {
     .settle = device_settle,
     .bring_total = device_bring_total,
     .collect = device_collect,
+    .ask_capture = ts_run_cuda_ask_capture,
+    .end_capture = ts_run_cuda_end_capture,
     .leave = ts_run_cuda_move,
     .begin_call = ts_run_cuda_begin_call,
     .end_call = ts_run_cuda_end_call,

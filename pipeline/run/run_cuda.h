@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of the back end of a CUDA device, and the functions that its six parts share:
+ * The state of the back end of a CUDA device, and the functions that its parts share:
  * run_cuda.c has memory, reading and slabs, run_times_cuda.c times the stages and fills the
  * profile, run_iterations_cuda.c reports iterations, run_half_cuda.c rounds outputs,
- * run_encode_cuda.c compresses them on the device, and run_write_cuda.c sends them to the writer.
+ * run_encode_cuda.c compresses them on the device, run_write_cuda.c sends them to the writer, and
+ * run_capture_cuda.c makes graphs.
  * Only these files include it, and they are built only with CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
@@ -17,6 +18,7 @@
 /* Pinned memory through which the copies of one direction pass, piece after piece. */
 struct staging {
     unsigned char *memory; /* of all pieces */
+    bool touched;          /* its pages are in use already */
     unsigned char *pieces[PLAN_PIECES];
     struct cuda_event *started[PLAN_PIECES], *copied[PLAN_PIECES];
     int64_t n_used; /* number of pieces used so far; they are used in turn */
@@ -168,6 +170,12 @@ enum ts_status ts_run_cuda_leave(struct run *run, int32_t node, const struct ts_
 enum ts_status ts_run_cuda_half(struct run *run, int32_t node, struct ts_image *slices);
 /* Tells the writer which values halves could not hold. Waits for the device. */
 enum ts_status ts_run_cuda_half_report(struct run *run);
+
+/* Set run->captured, as run_back_end.ask_capture, and end the work on that stream; the second
+   makes it the queue CUDA_COMPUTE, once everything is set up. */
+enum ts_status ts_run_cuda_ask_capture(struct run *run);
+enum ts_status ts_run_cuda_begin_capture(struct run *run);
+enum ts_status ts_run_cuda_end_capture(struct run *run, enum ts_status status);
 
 /* Notes an output's slab for download, as run_back_end.write. */
 enum ts_status ts_run_cuda_write(struct run *run, int32_t node, const struct ts_image *slices);

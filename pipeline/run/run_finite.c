@@ -48,7 +48,8 @@ enum ts_status ts_run_look_host(struct run *run, int32_t node, const struct ts_i
 enum ts_status ts_run_look(struct run *run, int32_t node, const struct ts_image *slices,
                            uint32_t also)
 {
-    return run->nodes[node].seen ? run->back_end->look(run, node, slices, also) : TS_OK;
+    return run->nodes[node].seen && !run->captured ? run->back_end->look(run, node, slices, also)
+                                                   : TS_OK;
 }
 
 /* What every slice of every node holds, in host memory; NULL for a node whose image is not of
@@ -135,7 +136,7 @@ enum ts_status ts_run_finds_not_finite(struct run *run, bool *found)
 enum ts_status ts_run_note_not_finite(struct run *run)
 {
     all_seen seen = {0};
-    enum ts_status status = fetch_seen(run, seen);
+    enum ts_status status = run->captured ? TS_OK : fetch_seen(run, seen);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         const int64_t n = run->plan->nodes[i].out.axes[0].n,
                       z = first_made(run->plan, i, seen, 0, n);

@@ -11,6 +11,7 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_finite.h"
+#include "pipeline/run/run_kept.h"
 
 /* Allocates what an image needs beside its values: the bits of a masked one, for the slices in
    memory and, if it is an output, for the whole image; and what is seen of floats. */
@@ -18,12 +19,13 @@ static enum ts_status allocate_beside(struct run *run, int32_t i, int64_t slices
 {
     const struct plan_node *plan = &run->plan->nodes[i];
     struct run_node *node = &run->nodes[i];
+    struct memory_pool *pool = ts_run_pool(run->options);
     const size_t bytes = plan->image_node == i ? (size_t)slices * ts_valid_bytes(&plan->out) : 0;
     const size_t saved = ts_plan_saved_bytes(run->plan, i);
-    node->valid = bytes > 0 ? ts_memory_aligned(bytes) : NULL;
-    node->saved = saved > 0 ? ts_memory_zeroed(saved) : NULL; /* zeros: ranks unite it */
+    node->valid = bytes > 0 ? ts_memory_take(pool, bytes) : NULL;
+    node->saved = saved > 0 ? ts_memory_take_zeroed(pool, saved) : NULL; /* zeros: ranks unite it */
     const size_t seen = ts_plan_seen_bytes(run->plan, i);
-    node->seen = seen > 0 ? ts_memory_zeroed(seen) : NULL;
+    node->seen = seen > 0 ? ts_memory_take_zeroed(pool, seen) : NULL;
     return (node->valid || bytes == 0) && (node->saved || saved == 0) && (node->seen || seen == 0)
                ? TS_OK
                : ts_diag_no_memory(run->diag, bytes + saved + seen);
@@ -39,7 +41,8 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
         node->buffer = (unsigned char *)plan->source->resident; /* nobody writes there */
     } else if (plan->image_node == i && slices > 0) {
         node->copy_bytes = (size_t)slices * ts_slice_bytes(&plan->out);
-        node->buffer = ts_memory_aligned((size_t)node->copies * node->copy_bytes);
+        node->buffer =
+            ts_memory_take(ts_run_pool(run->options), (size_t)node->copies * node->copy_bytes);
         if (!node->buffer)
             return ts_diag_no_memory(run->diag, (size_t)node->copies * node->copy_bytes);
     }
@@ -56,9 +59,11 @@ static enum ts_status host_allocate(struct run *run)
 {
     const size_t padded = ts_plan_padded_bytes(run->plan),
                  scratch = ts_plan_scratch_bytes(run->plan);
+    struct memory_pool *pool = ts_run_pool(run->options);
     struct stage_buffers *buffers = run->back = calloc(1, sizeof *buffers);
     if (buffers)
-        *buffers = (struct stage_buffers){ts_memory_aligned(padded), ts_memory_aligned(scratch)};
+        *buffers =
+            (struct stage_buffers){ts_memory_take(pool, padded), ts_memory_take(pool, scratch)};
     if (!buffers || !buffers->padded || !buffers->scratch)
         return ts_diag_no_memory(run->diag, padded + scratch);
     for (int32_t i = 0; i < run->plan->n_nodes; i++) {
@@ -71,21 +76,22 @@ static enum ts_status host_allocate(struct run *run)
 
 static void host_free(struct run *run)
 {
+    struct memory_pool *pool = ts_run_pool(run->options);
     struct stage_buffers *buffers = run->back;
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
         struct source *source = run->plan->nodes[i].source;
         if (ts_plan_reads_in_place(run->plan, i))
             source->ops->prefetch_to(source, 0, 0, NULL);
         if (!ts_plan_lies_in_memory(run->plan, i))
-            free(run->nodes[i].buffer);
-        free(run->nodes[i].valid);
-        free(run->nodes[i].saved);
-        free(run->nodes[i].seen);
+            ts_memory_give(pool, run->nodes[i].buffer);
+        ts_memory_give(pool, run->nodes[i].valid);
+        ts_memory_give(pool, run->nodes[i].saved);
+        ts_memory_give(pool, run->nodes[i].seen);
         ts_driver_destroy(run->nodes[i].driver);
     }
     if (buffers) {
-        free(buffers->padded);
-        free(buffers->scratch);
+        ts_memory_give(pool, buffers->padded);
+        ts_memory_give(pool, buffers->scratch);
     }
     free(buffers);
 }

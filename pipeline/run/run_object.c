@@ -9,6 +9,7 @@
 #include "core/image.h"
 #include "io/source/memory.h"
 #include "pipeline/run/run.h"
+#include "pipeline/run/run_kept.h"
 
 enum { RUN_TAKERS = CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES };
 
@@ -22,6 +23,7 @@ struct ts_run {
     struct run_options options;
     struct run_state state;
     struct run_taker takers[RUN_TAKERS];
+    struct run_kept kept;
     struct kept_table *tables;
     size_t n_tables;
 };
@@ -101,8 +103,14 @@ static enum ts_status set_taker(struct ts_run *run, const char *name, struct run
     if (taker.node < 0)
         return TS_BAD_CHAIN;
     const struct ts_image image = image_of(run->plan, taker.node);
-    const char *wrong = taker.take ? NULL : misfit(run->plan, &taker.array, &image);
+    const bool calls = taker.take || taker.take_device;
+    const char *wrong = calls ? NULL : misfit(run->plan, &taker.array, &image);
     const struct diag_site site = {.code = "memory-array"};
+    if (taker.take_device && (!run->plan->cuda || run->plan->n_devices > 1))
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "take-device"},
+                             "slabs of the image '%s' are wanted in the memory of one device, and "
+                             "the chain runs on %s",
+                             name, run->plan->device);
     if (wrong)
         return ts_diag_error(diag, TS_BAD_CHAIN, &site, "the array for the image '%s' %s", name,
                              wrong);
@@ -119,6 +127,9 @@ static enum ts_status set_taker(struct ts_run *run, const char *name, struct run
             name);
     while (place < run->options.n_takers && run->takers[place].node != taker.node)
         place++;
+    if (place < run->options.n_takers && !run->kept.captured &&
+        ts_run_takes_on_device(&run->takers[place]) != ts_run_takes_on_device(&taker))
+        ts_run_kept_clear(&run->kept); /* its images need others now */
     run->takers[place] = taker;
     run->options.n_takers = place == run->options.n_takers ? place + 1 : run->options.n_takers;
     return TS_OK;
@@ -134,6 +145,12 @@ enum ts_status ts_run_set_take(struct ts_run *run, const char *name, ts_take *ta
                                struct ts_diag *diag)
 {
     return set_taker(run, name, (struct run_taker){.take = take, .user = user}, diag);
+}
+
+enum ts_status ts_run_set_take_device(struct ts_run *run, const char *name, ts_take_device *take,
+                                      void *user, struct ts_diag *diag)
+{
+    return set_taker(run, name, (struct run_taker){.take_device = take, .user = user}, diag);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -209,6 +226,7 @@ enum ts_status ts_run_create(const struct ts_plan *plan, struct ts_run **out, st
     run->options.takers = run->takers;
     run->options.on_end = keep_tables;
     run->options.end_user = run;
+    run->options.kept = &run->kept;
     return TS_OK;
 }
 
@@ -217,17 +235,8 @@ void ts_run_destroy(struct ts_run *run)
     if (!run)
         return;
     forget_tables(run);
+    ts_run_kept_clear(&run->kept);
     free(run);
-}
-
-/* Another thread may ask for a stop meanwhile: the next execution then ends as it begins. */
-static void reset(struct run_state *state)
-{
-    atomic_store(&state->stop, false);
-    atomic_store(&state->pause, false);
-    atomic_store(&state->committing, false);
-    state->trace = NULL;
-    memset(state->seconds, 0, sizeof state->seconds);
 }
 
 enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag)
@@ -236,9 +245,12 @@ enum ts_status ts_run_execute(struct ts_run *run, struct ts_diag *diag)
     run->state.trace = run->options.profile ? ts_trace_create() : NULL;
     if (run->options.profile && !run->state.trace)
         return ts_diag_no_memory(diag, 0);
+    ts_run_state_begin(&run->state);
     const enum ts_status status = ts_run(run->plan, &run->options, &run->state, diag);
+    ts_run_state_end(&run->state);
+    run->kept.executed |= status == TS_OK;
     ts_trace_destroy(run->state.trace);
-    reset(&run->state);
+    run->state.trace = NULL;
     return status;
 }
 

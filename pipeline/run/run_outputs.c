@@ -360,7 +360,7 @@ bool ts_run_holds(const struct run *run, int32_t node)
 bool ts_run_leaves(const struct run *run, int32_t node)
 {
     const struct run_taker *taker = ts_run_taker(run, node);
-    if (taker && !ts_run_takes_on_device(taker))
+    if (taker && !ts_run_stays_there(taker))
         return true;
     return run->results[node].dataset >= 0 || (run->plan->chain->output.n_sinks > 0 &&
                                                run->plan->nodes[node].leader == run->sink_node);

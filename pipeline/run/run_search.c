@@ -91,11 +91,8 @@ static void on_event(void *user, const struct ts_event *event)
 static enum ts_status run_part(const struct ts_chain *part, struct search *search,
                                struct ts_diag *diag)
 {
-    const struct ts_options *given = search->options;
-    struct ts_options options = {.size = 0};
+    struct ts_options options = ts_options_known(search->options);
     struct ts_plan *plan = NULL;
-    memcpy(&options, given,
-           given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
     options.on_event = options.on_event ? on_event : NULL;
     options.user = search;
     options.profile = NULL;

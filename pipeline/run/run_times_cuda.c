@@ -74,6 +74,8 @@ static enum ts_status add_oldest(struct run *run)
 enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node)
 {
     struct device *device = run->back;
+    if (run->captured) /* there is no time yet */
+        return TS_OK;
     struct timed_call *call = &device->calls[device->n_calls % TIMED_CALLS];
     const enum ts_status status =
         device->n_calls - device->n_added == TIMED_CALLS ? add_oldest(run) : TS_OK;
@@ -91,6 +93,8 @@ enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node)
 enum ts_status ts_run_cuda_end_call(struct run *run, const struct ts_image *made)
 {
     struct device *device = run->back;
+    if (run->captured)
+        return TS_OK;
     struct timed_call *call = &device->calls[device->n_calls++ % TIMED_CALLS];
     call->bytes = made ? ts_image_bytes(made) : 0;
     return ts_cuda_event_record(device->session, call->ended, CUDA_COMPUTE);

@@ -236,7 +236,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads) {
         views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-        const enum ts_status looked = ts_run_look_at_rows(run, i, &slices[0]);
+        const enum ts_status looked =
+            run->captured ? TS_OK : ts_run_look_at_rows(run, i, &slices[0]);
         if (looked != TS_OK)
             return looked;
     }
@@ -274,7 +275,8 @@ static enum ts_status compute_node(struct run *run, int32_t i)
 static bool reduces_now(const struct run *run, int32_t i, int input)
 {
     const struct plan_node *node = &run->plan->nodes[i];
-    if (!ts_plan_reduces(run->plan, run->pass, i, input))
+    if (!ts_plan_reduces(run->plan, run->pass, i, input) ||
+        (run->captured && !node->context.stage->reduction->feeds_map))
         return false;
     if (node->series)
         return run->survey == run->pass &&
@@ -530,7 +532,7 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
 {
     const struct run_taker *taker = ts_run_taker(run, node);
     enum ts_status status =
-        taker && !ts_run_takes_on_device(taker) ? hand_to_taker(run, taker, slices) : TS_OK;
+        taker && !ts_run_stays_there(taker) ? hand_to_taker(run, taker, slices) : TS_OK;
     if (status == TS_OK && run->results[node].dataset >= 0)
         status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices,
                                    run->diag);

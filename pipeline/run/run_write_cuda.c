@@ -9,13 +9,17 @@
 
 #include "pipeline/run/run_cuda.h"
 
-/* Copies slices to the caller's array on the device, unless they were written there. */
-static enum ts_status write_there(struct run *run, const struct ts_array *array,
+/* Hands slices to the caller on the device, or copies them to the caller's array there, unless they
+   were written there. */
+static enum ts_status write_there(struct run *run, const struct run_taker *taker,
                                   const struct ts_image *slices)
 {
     const struct device *device = run->back;
+    if (taker->take_device)
+        return taker->take_device(taker->user, slices,
+                                  ts_cuda_stream(device->session, CUDA_COMPUTE));
     unsigned char *to =
-        (unsigned char *)array->data + (size_t)slices->z_first * ts_slice_bytes(slices);
+        (unsigned char *)taker->array.data + (size_t)slices->z_first * ts_slice_bytes(slices);
     return to == slices->data ? TS_OK
                               : ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to,
                                              slices->data, ts_image_bytes(slices));
@@ -25,8 +29,8 @@ enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_ima
 {
     struct device *device = run->back;
     const struct run_taker *taker = ts_run_taker(run, i);
-    if (ts_run_takes_on_device(taker)) {
-        const enum ts_status there = write_there(run, &taker->array, slices);
+    if (ts_run_stays_there(taker)) {
+        const enum ts_status there = write_there(run, taker, slices);
         if (there != TS_OK || !ts_run_leaves(run, i))
             return there;
     }

@@ -16,13 +16,17 @@
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t n, size_t bytes);
 extern void *__libc_realloc(void *old, size_t bytes);
+extern void *__libc_memalign(size_t alignment, size_t bytes);
 extern void __libc_free(void *old);
 
 static _Thread_local int64_t left = INT64_MAX, failed, live;
 static _Thread_local bool fails_forever;
+static _Atomic int64_t large;
 
-static bool fails(void)
+static bool fails(size_t bytes)
 {
+    if (bytes >= ALLOCATIONS_LARGE)
+        large++;
     if (left == INT64_MAX || left-- > 0)
         return false;
     left = fails_forever ? 0 : INT64_MAX;
@@ -33,22 +37,29 @@ static bool fails(void)
 
 SEEN_BY_ALL void *malloc(size_t bytes)
 {
-    void *result = fails() ? NULL : __libc_malloc(bytes);
+    void *result = fails(bytes) ? NULL : __libc_malloc(bytes);
     live += result != NULL;
     return result;
 }
 
 SEEN_BY_ALL void *calloc(size_t n, size_t bytes)
 {
-    void *result = fails() ? NULL : __libc_calloc(n, bytes);
+    void *result = fails(n * bytes) ? NULL : __libc_calloc(n, bytes);
     live += result != NULL;
     return result;
 }
 
 SEEN_BY_ALL void *realloc(void *old, size_t bytes)
 {
-    void *result = fails() ? NULL : __libc_realloc(old, bytes);
+    void *result = fails(bytes) ? NULL : __libc_realloc(old, bytes);
     live += result != NULL && old == NULL;
+    return result;
+}
+
+SEEN_BY_ALL void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *result = fails(bytes) ? NULL : __libc_memalign(alignment, bytes);
+    live += result != NULL;
     return result;
 }
 
@@ -81,6 +92,11 @@ int64_t ts_allocations_live(void)
     return live;
 }
 
+int64_t ts_allocations_large(void)
+{
+    return large;
+}
+
 #else
 
 bool ts_allocations_can_fail(void)
@@ -100,6 +116,11 @@ int64_t ts_allocations_restore(void)
 }
 
 int64_t ts_allocations_live(void)
+{
+    return 0;
+}
+
+int64_t ts_allocations_large(void)
 {
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes allocations of the calling thread fail, and counts what it has not freed. glibc only; not
- * with sanitizers, which have allocators of their own.
+ * Makes allocations of the calling thread fail, counts what it has not freed, and counts large
+ * allocations of the process. glibc only; not with sanitizers, which have allocators of their
+ * own.
  */
 #ifndef TESTS_ALLOCATIONS_H
 #define TESTS_ALLOCATIONS_H
@@ -17,5 +18,8 @@ void ts_allocations_fail(int64_t after, bool forever);
 int64_t ts_allocations_restore(void);
 /* Allocations less frees of this thread so far; differences of it tell leaks. */
 int64_t ts_allocations_live(void);
+/* The allocations of ALLOCATIONS_LARGE bytes and more of all threads so far. */
+enum { ALLOCATIONS_LARGE = 64 << 10 };
+int64_t ts_allocations_large(void);
 
 #endif

@@ -258,6 +258,37 @@ Test(context, settings_that_a_caller_does_not_know_have_their_defaults)
     ts_context_destroy(NULL);
 }
 
+/* A chain file belongs to the context as a text does: the threads, and the stages that it may name,
+ * are those of the context, and paths are relative to the file. */
+Test(context, a_chain_is_loaded_from_a_file)
+{
+    static const char text[] = "tomostage: 2\ninput: {result: kept.h5}\n"
+                               "stages: [box: {radius: 1}]\noutput: {hdf5: out.h5}\n";
+    struct ts_context *three = create(NULL, 3);
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    options.device = "cpu";
+    char path[400];
+    uint64_t hash;
+    write_study("study");
+    cr_assert_eq(run(three, "dicom study | hdf5 kept.h5", NULL, &hash, diag), TS_OK);
+    snprintf(path, sizeof path, "%s/chain.yaml", ts_scan_file.folder);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    cr_assert_eq(ts_context_load_chain(three, path, &chain, diag), TS_OK);
+    cr_assert_eq(ts_plan_create(chain, &options, &plan, diag), TS_OK);
+    cr_assert_eq(plan->threads, 3);
+    cr_assert_eq(ts_plan_run(plan, diag), TS_OK);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    snprintf(path, sizeof path, "%s/none.yaml", ts_scan_file.folder);
+    cr_assert_eq(ts_context_load_chain(three, path, &chain, diag), TS_BAD_CHAIN);
+    cr_assert_null(chain);
+    cr_assert_not_null(ts_test_record(diag, "chain-unreadable"));
+    ts_context_destroy(three);
+}
+
 /* ---- side by side ---------------------------------------------------------------------------- */
 
 struct worker_thread {

@@ -89,6 +89,14 @@ static struct ts_array array_of(float *values, int64_t nz, int64_t ny, int64_t n
                              .cuda_device = -1};
 }
 
+/* Executes the run with its last image going to an array of 4 x 8 x 8. */
+static void execute_to(const struct life *life, float *values)
+{
+    const struct ts_array out = array_of(values, 4, 8, 8);
+    cr_assert_eq(ts_run_set_array(life->run, "data", &out, diag), TS_OK);
+    execute(life);
+}
+
 /* ---- nothing is left ------------------------------------------------------------------------- */
 
 #ifndef TS_SANITIZED /* which count memory in their own way */
@@ -220,5 +228,48 @@ Test(run_life, a_stop_between_two_executions_ends_the_next)
     pthread_join(thread, NULL);
     cr_assert_eq(ts_run_execute(life.run, diag), TS_STOPPED);
     execute(&life);
+    end_life(&life);
+}
+
+/* The stop of a plan is for the run at work, or for the next one; it does not stay. */
+Test(run_life, a_stop_is_for_one_run_of_a_plan)
+{
+    float values[4 * 8 * 8] = {0};
+    const struct ts_array in = array_of(values, 4, 8, 8);
+    struct life life = begin_life(NULL, "memory volume | box radius=1 | hdf5 out.h5", &in);
+    for (int stops = 0; stops < 4; stops++) {
+        for (int i = 0; i < stops; i++)
+            ts_plan_stop(life.plan);
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_plan_run(life.plan, diag), stops > 0 ? TS_STOPPED : TS_OK, "%d", stops);
+        cr_assert_eq(ts_plan_run(life.plan, diag), TS_OK, "after %d", stops);
+    }
+    ts_plan_stop(life.plan); /* is not for the runs that the caller made of it */
+    execute_to(&life, values);
+    cr_assert_eq(ts_plan_run(life.plan, diag), TS_STOPPED);
+    end_life(&life);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+Test(run_life, options_may_be_left_out)
+{
+    float values[4 * 8 * 8] = {0}, cut[4 * 8 * 8];
+    const struct ts_array in = array_of(values, 4, 8, 8), out = array_of(cut, 2, 4, 3);
+    static const char text[] = "memory volume | crop above=0.5 margin=0";
+    struct life life = {0};
+    for (int z = 1; z < 3; z++)
+        for (int y = 2; y < 6; y++)
+            for (int x = 4; x < 7; x++)
+                values[(z * 8 + y) * 8 + x] = (float)(z + y * x);
+    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", folder, &life.chain, diag), TS_OK);
+    cr_assert_eq(ts_chain_set_array(life.chain, "volume", &in, NULL, diag), TS_OK);
+    cr_assert_eq(ts_chain_search(life.chain, NULL, diag), TS_OK);
+    cr_assert_eq(ts_plan_create(life.chain, NULL, &life.plan, diag), TS_OK);
+    cr_assert_eq(ts_run_create(life.plan, &life.run, diag), TS_OK);
+    cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+    execute(&life);
+    for (int i = 0; i < 2 * 4 * 3; i++)
+        cr_assert_eq(cut[i], values[((1 + i / 12) * 8 + 2 + i / 3 % 4) * 8 + 4 + i % 3]);
     end_life(&life);
 }
