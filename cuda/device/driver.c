@@ -61,6 +61,11 @@ static size_t refused_bytes(const struct stage_context *context)
     return driver_checks(context) ? ts_cuda_stride(sizeof(struct cuda_refused)) : 0;
 }
 
+bool ts_cuda_driver_stays(const struct stage_context *context)
+{
+    return context->stage->cuda->reduction && (driver_finishes(context) || driver_checks(context));
+}
+
 /* Returns the distance in bytes of the results of neighboring slices. */
 static size_t result_stride(const struct stage_context *context)
 {

@@ -47,6 +47,9 @@ size_t ts_cuda_driver_counts(const struct stage_driver *driver, int input);
 enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver,
                                           enum cuda_direction direction);
 
+/* Returns true if the reduction of a stage never waits for the host: its results are made on the
+ * device. */
+bool ts_cuda_driver_stays(const struct stage_context *context);
 /* Has the driver's transforms work on the session's queue CUDA_COMPUTE, which another stream has
  * become. */
 enum ts_status ts_cuda_driver_follow(struct stage_driver *driver);

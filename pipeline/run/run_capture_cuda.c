@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "cuda/device/driver_state.h"
 #include "pipeline/run/run_cuda.h"
 #include "pipeline/run/run_kept.h"
 
@@ -78,12 +77,9 @@ static const char *refusal_of_node(const struct ts_plan *plan, int32_t i)
     if ((stage->tables && stage->tables(context, tables) > 0) ||
         (reduction && reduction->tables && reduction->tables(context, tables) > 0))
         return "leaves a table, which is on the host";
-    const bool on_device = reduction && stage->cuda && stage->cuda->reduction &&
-                           stage->cuda->reduction->finishes &&
-                           stage->cuda->reduction->finishes(context);
-    if (reduction && !on_device &&
-        (reduction->finds_axes || ts_stage_reduces_slices(context) ||
-         (reduction->feeds_map && ts_stage_reduces_volumes(context))))
+    const bool finds = reduction && (reduction->finds_axes || ts_stage_reduces_slices(context) ||
+                                     (reduction->feeds_map && ts_stage_reduces_volumes(context)));
+    if (finds && !ts_cuda_driver_stays(context))
         return "needs the host for what it finds in all pixels before it maps them";
     return NULL;
 }

@@ -711,7 +711,7 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
        computed. */
     if (status == TS_OK && plan->n_ranks == 1 && run->back_end->leave)
         status = run->back_end->leave(run, run->slab_number);
-    if (status == TS_OK)
+    if (status == TS_OK && !run->captured)
         status = check_refused(run, true);
     status = ts_run_agree(run, status);
     if (status == TS_OK)

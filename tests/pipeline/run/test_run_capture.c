@@ -172,6 +172,7 @@ Test(run_capture, a_graph_has_the_bytes_of_a_run_on_cuda)
         "memory volume | gaussian sigma=1 dimensions=3d | convolve kernel=sharpen-4",
         "memory volume | radon views=9",
         "memory volume | radon views=9 | filter",
+        "memory volume | radon views=9 | fbp filter=hann",
         "memory volume | median radius=1 | invert range=[0,1]",
         "memory volume | box radius=1 | equalize bins=16",
         "memory volume | resample spacing=0.8 | box radius=1",
