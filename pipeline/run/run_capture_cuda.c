@@ -46,8 +46,6 @@ static struct CUstream_st *captured_stream(const struct run *run, bool *all)
 static const char *refusal_of_run(const struct run *run, bool all_streams)
 {
     const struct ts_plan *plan = run->plan;
-    if (!run->options->kept || !run->options->kept->executed)
-        return "was not executed before, which loads its kernels";
     if (!all_streams)
         return "has an array whose stream is another one than that which is captured";
     if (plan->chain->output.path || plan->chain->output.n_sinks > 0)
@@ -59,6 +57,8 @@ static const char *refusal_of_run(const struct run *run, bool all_streams)
     for (int k = 0; k < run->options->n_takers; k++)
         if (!ts_run_stays_there(&run->options->takers[k]))
             return "has an image that goes to host memory";
+    if (!run->options->kept || !run->options->kept->executed)
+        return "was not executed before, which loads its kernels";
     return NULL;
 }
 
@@ -74,13 +74,13 @@ static const char *refusal_of_node(const struct ts_plan *plan, int32_t i)
     const struct stage *stage = context->stage;
     const struct stage_reduction *reduction = stage->reduction;
     struct stage_table tables[STAGE_TABLES];
-    if ((stage->tables && stage->tables(context, tables) > 0) ||
-        (reduction && reduction->tables && reduction->tables(context, tables) > 0))
-        return "leaves a table, which is on the host";
     const bool finds = reduction && (reduction->finds_axes || ts_stage_reduces_slices(context) ||
                                      (reduction->feeds_map && ts_stage_reduces_volumes(context)));
     if (finds && !ts_cuda_driver_stays(context))
         return "needs the host for what it finds in all pixels before it maps them";
+    if ((stage->tables && stage->tables(context, tables) > 0) ||
+        (reduction && reduction->tables && reduction->tables(context, tables) > 0))
+        return "leaves a table, which is on the host";
     return NULL;
 }
 
