@@ -41,8 +41,7 @@ static enum ts_status create_tables(struct run *run, int32_t i, const struct sta
     return TS_OK;
 }
 
-/* Copies the tables of the volume that has ended. Those of a node that is the same for all volumes
- * are overwritten. */
+/* Copies the tables of the volume that has ended, over those of a node that all volumes share. */
 static enum ts_status keep_tables(struct run *run, int32_t i)
 {
     const struct run_result *result = &run->results[i];
@@ -236,8 +235,7 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads) {
         views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-        const enum ts_status looked =
-            run->captured ? TS_OK : ts_run_look_at_rows(run, i, &slices[0]);
+        const enum ts_status looked = ts_run_look_at_rows(run, i, &slices[0]);
         if (looked != TS_OK)
             return looked;
     }
