@@ -38,7 +38,7 @@ install(DIRECTORY docs DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM
 install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY tests/files/foreign DESTINATION ${bundle_share}/tests/files COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.nxs")
 install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
-install_cuda_licenses(COMPONENT bundle EXCLUDE_FROM_ALL)
+install_cuda_licenses(share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)
 list(TRANSFORM bundle_programs REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE bundle_files)
 set(bundle_library $<TARGET_FILE:tomostage_shared>)
 if(TOMOSTAGE_SHARED)

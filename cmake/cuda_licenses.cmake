@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit. ARGUMENTS: of install().
-function(install_cuda_licenses)
+# No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit. FOLDER: where they go; ARGUMENTS: of
+# install().
+function(install_cuda_licenses folder)
   if(NOT TOMOSTAGE_HAVE_CUDA)
     return()
   endif()
-  set(folder share/doc/tomostage/licenses)
   install(FILES ${CMAKE_SOURCE_DIR}/cmake/licenses/nvidia-cuda-runtime ${CMAKE_SOURCE_DIR}/cmake/licenses/nvidia-cccl DESTINATION ${folder} ${ARGN})
   # NVIDIA's installer, its packages of Debian and those of Python each put the agreement into a place of their own.
   file(REAL_PATH ${CUDAToolkit_BIN_DIR}/.. toolkit)

@@ -94,3 +94,19 @@ if(TOMOSTAGE_HAVE_CUDA)
     add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
   endif()
 endif()
+
+# portable_install(LIB LICENSES ARGUMENTS...) installs the copies to LIB and the texts of the licenses of all parts to LICENSES.
+# ARGUMENTS: of install().
+include(cmake/cuda_licenses.cmake)
+function(portable_install lib licenses)
+  set(origins ${portable_origins})
+  list(TRANSFORM origins REPLACE "^.*=" "")
+  install(FILES ${portable_files} DESTINATION ${lib} ${ARGN})
+  install(CODE "
+    include(${CMAKE_SOURCE_DIR}/cmake/packages.cmake)
+    find_packages(${origins})
+    if(DPKG_QUERY)
+      copy_licenses(\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${licenses} ${origins})
+    endif()" ${ARGN})
+  install_cuda_licenses(${licenses} ${ARGN})
+endfunction()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import hashlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def test_errors_have_records_and_carets():
     assert second.code == "parameter-range" and second.stage == "equalize.bins"
     assert "  1 | dicom ct | bxo radius=2" in str(error.value) and "^~~" in str(error.value)
     assert error.value.status == "bad-chain"
+    again = pickle.loads(pickle.dumps(error.value))
+    assert again.records == error.value.records and str(again) == str(error.value)
 
 
 @pytest.mark.parametrize("text, status, code", [

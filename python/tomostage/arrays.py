@@ -24,8 +24,11 @@ def as_array(x):
 
 def device_of(x):
     """Returns the number of the CUDA device that has the array; -1: host memory."""
-    if kind_of(x) == "numpy":
+    known = kind_of(x)
+    if known == "numpy":
         return -1
+    if known == "torch":
+        return x.get_device()
     kind, index = x.__dlpack_device__()
     return int(index) if kind == CUDA else -1
 
@@ -45,15 +48,21 @@ def stream_of(x):
 
 def handle(x, writable=False):
     """Returns the array for the library, which uses it where it is."""
-    if kind_of(x) == "numpy":
+    kind = kind_of(x)
+    if kind == "numpy":
         if writable and not x.flags.writeable:
             raise ValueError("the array is read-only")
         return _core.Array(x.view("uint8") if x.dtype.kind == "b" else x)
-    stream = stream_of(x)
+    # The stream of the caller is the one on which x is made, so that nothing has to wait for it.
+    if kind == "torch":
+        if x.requires_grad:
+            raise ValueError("the tensor requires a gradient, which only Projector.torch() has; x.detach() has none")
+        return _core.Array(sys.modules["torch"].utils.dlpack.to_dlpack(x), stream_of(x))
     if device_of(x) < 0:
         return _core.Array(x.__dlpack__())
-    # The producer makes this stream wait for its work. DLPack calls the default stream 1.
-    return _core.Array(x.__dlpack__(stream=stream or 1), stream)
+    if kind == "cupy":
+        return _core.Array(x.__dlpack__(stream=-1), stream_of(x))
+    return _core.Array(x.__dlpack__(stream=1), 0)  # JAX tells no stream: the default one is made to wait
 
 
 def empty(shape, dtype, like=None):

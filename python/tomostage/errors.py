@@ -36,6 +36,9 @@ class ChainError(Exception):
         super().__init__(text)
         self.records, self.status = list(records), status
 
+    def __reduce__(self):
+        return ChainError, (str(self), self.records, self.status)
+
 
 class ChainWarning(UserWarning):
     """What a stage on an array warned of; a run of a chain has it in `result.warnings`."""
@@ -46,4 +49,4 @@ def error_of(status, records, text):
     return ChainError(text.rstrip(), records, STATUSES.get(status, "run-failed"))
 
 
-ChainError.__module__ = ChainWarning.__module__ = Record.__module__ = Span.__module__ = "tomostage"
+ChainError.__module__ = ChainWarning.__module__ = Record.__module__ = "tomostage"

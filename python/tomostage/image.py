@@ -113,7 +113,7 @@ class Image:
         return self.array.__dlpack_device__()
 
     def __buffer__(self, flags):
-        return memoryview(self.array)
+        return memoryview(self.__array__())
 
     @property
     def __cuda_array_interface__(self):
