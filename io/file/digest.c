@@ -6,9 +6,12 @@
  */
 #include "io/file/digest.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <openssl/evp.h>
+
+#include "io/file/file_bytes.h"
 
 struct digest {
     EVP_MD_CTX *context;
@@ -38,6 +41,19 @@ void ts_digest_destroy(struct digest *digest)
 bool ts_digest_add(struct digest *digest, const void *data, size_t bytes)
 {
     return bytes == 0 || EVP_DigestUpdate(digest->context, data, bytes) == 1;
+}
+
+int ts_digest_add_file(struct digest *digest, int fd, uint64_t bytes, void *piece,
+                       size_t piece_bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += piece_bytes) {
+        const size_t n = bytes - at < piece_bytes ? (size_t)(bytes - at) : piece_bytes;
+        if (!ts_file_read_at(fd, piece, n, at))
+            return errno ? errno : EIO;
+        if (!ts_digest_add(digest, piece, n))
+            return ENOMEM;
+    }
+    return 0;
 }
 
 void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[DIGEST_SUM_BYTES])

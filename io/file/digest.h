@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { DIGEST_TEXT_BYTES = 65, DIGEST_SUM_BYTES = 32 }; /* the text with its final zero */
 
@@ -17,6 +18,9 @@ void ts_digest_destroy(struct digest *digest);
 /* Adds bytes to the stream. This and the functions below return false if the crypto library fails.
  */
 bool ts_digest_add(struct digest *digest, const void *data, size_t bytes);
+/* Adds the first `bytes` of a file, which it reads in pieces. Returns 0 or an errno. */
+int ts_digest_add_file(struct digest *digest, int fd, uint64_t bytes, void *piece,
+                       size_t piece_bytes);
 /* Ends the stream; afterwards the digest can only be destroyed. */
 bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES]);
 /* Writes a sum of 32 bytes as text. */

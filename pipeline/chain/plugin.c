@@ -63,15 +63,13 @@ static int digest_file(const char *path, char sha256[DIGEST_TEXT_BYTES])
     struct stat status;
     struct digest *digest = ts_digest_create();
     char *piece = malloc(PIECE);
-    ssize_t n = -1;
     int error = fd < 0 || fstat(fd, &status) != 0 ? errno : 0;
     if (!error && !S_ISREG(status.st_mode))
         error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
     if (!error && (!digest || !piece))
         error = ENOMEM;
-    while (!error && (n = read(fd, piece, PIECE)) != 0)
-        if (n > 0 ? !ts_digest_add(digest, piece, (size_t)n) : errno != EINTR)
-            error = n > 0 ? ENOMEM : errno;
+    if (!error)
+        error = ts_digest_add_file(digest, fd, (uint64_t)status.st_size, piece, PIECE);
     if (!error && !ts_digest_end(digest, sha256))
         error = ENOMEM;
     ts_digest_destroy(digest);

@@ -218,12 +218,9 @@ static bool is_whole(int fd, size_t bytes, unsigned char *piece)
     struct digest *digest = ts_digest_create();
     bool whole = digest && bytes >= DIGEST_BYTES;
     const size_t end = whole ? bytes - DIGEST_BYTES : 0;
-    for (size_t at = 0, n; whole && at < end; at += n) {
-        n = end - at < RUN_PIECE_BYTES ? end - at : RUN_PIECE_BYTES;
-        whole = ts_file_read_at(fd, piece, n, at) && ts_digest_add(digest, piece, n);
-    }
-    whole = whole && ts_file_read_at(fd, stated, DIGEST_BYTES, end) &&
-            ts_digest_end(digest, found) && !strcmp(stated, found);
+    whole = whole && ts_digest_add_file(digest, fd, end, piece, RUN_PIECE_BYTES) == 0 &&
+            ts_file_read_at(fd, stated, DIGEST_BYTES, end) && ts_digest_end(digest, found) &&
+            !strcmp(stated, found);
     ts_digest_destroy(digest);
     return whole;
 }
