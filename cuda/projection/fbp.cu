@@ -7,17 +7,4 @@
  */
 #include "cuda/projection/reconstruction.cuh"
 
-extern "C" {
-#include "stages/projection/reconstruction.h"
-#include "stages/values/finite_values.h"
-}
-
-const struct stage_cuda fbp_cuda = {
-    .constants_bytes = ts_cuda_reconstruction_constants_bytes,
-    .constants = ts_cuda_reconstruction_constants,
-    .scratch_bytes = ts_cuda_reconstruction_scratch,
-    .map = ts_cuda_reconstruction_map,
-    .reduction = &ts_cuda_finite_reduction,
-    .least_slices = ts_cuda_reconstruction_least_slices,
-    .transforms = ts_cuda_reconstruction_transforms,
-};
+const struct stage_cuda fbp_cuda = {CUDA_RECONSTRUCTION};

@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "stages/projection/reconstruction.h"
+#include "stages/values/finite_values.h"
 }
 
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context);
@@ -25,5 +26,12 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context,
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context);
 int ts_cuda_reconstruction_transforms(const struct stage_context *context,
                                       struct fft_shape shapes[STAGE_TRANSFORMS]);
+/* The members of struct stage_cuda that these are. */
+#define CUDA_RECONSTRUCTION                                                                        \
+    .constants_bytes = ts_cuda_reconstruction_constants_bytes,                                     \
+    .constants = ts_cuda_reconstruction_constants,                                                 \
+    .scratch_bytes = ts_cuda_reconstruction_scratch, .map = ts_cuda_reconstruction_map,            \
+    .reduction = &ts_cuda_finite_reduction, .least_slices = ts_cuda_reconstruction_least_slices,   \
+    .transforms = ts_cuda_reconstruction_transforms
 
 #endif
