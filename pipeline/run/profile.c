@@ -164,15 +164,6 @@ static void draw(const struct profile *profile, FILE *stream)
     fputs("</svg>\n", stream);
 }
 
-void ts_profile_draw(const struct trace *trace, FILE *stream)
-{
-    struct profile profile = {0};
-    if (!profile_init(&profile, trace))
-        return;
-    draw(&profile, stream);
-    free(profile.stretches);
-}
-
 /* Writes the memory as a counter, which Perfetto draws as a line. */
 static void write_memory(const struct profile_memory *memory, struct json *json)
 {

@@ -32,8 +32,6 @@ struct profile_sum {
 /* Adds up the stretches of all parts. Returns the seconds until the last one ends; negative if
    memory is out. */
 double ts_profile_sums(const struct trace *trace, struct profile_sum sums[TRACE_PARTS]);
-/* Draws the picture with a lane for each part (SVG 1.1); nothing if memory is out. */
-void ts_profile_draw(const struct trace *trace, FILE *stream);
 
 /* Writes a table of the parts: how long each was busy (overlapping stretches of several threads
    count once), how long its threads worked in all, its bytes, and their rate while it was busy. */
