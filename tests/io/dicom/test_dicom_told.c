@@ -429,33 +429,50 @@ Test(dicom_told, volumes_that_only_a_comment_tells_apart_are_refused)
         try_row(&rows[r]);
 }
 
+/* Returns whether a warning with `word` comes of one volume, to whose slices `edit` adds what a row
+ * of a test says. */
+static bool is_warned_of(const char *word,
+                         void (*edit)(struct dicom_fixture *f, const void *row, int z),
+                         const void *row)
+{
+    char folder[256];
+    bool warned = false;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder_in_memory(folder, sizeof folder);
+    for (int z = 0; z < SLICES; z++) {
+        struct dicom_fixture f;
+        ts_fixture_init(&f, z);
+        edit(&f, row, z);
+        ts_fixture_finish(&f, folder, z);
+    }
+    struct source *source = ts_test_open_take(folder, NULL, diag);
+    cr_assert_not_null(source, "%s: %s", word, ts_test_first_message(diag));
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        warned |= strstr(ts_diag_get(diag, i)->message, word) != NULL;
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+    return warned;
+}
+
+struct percents {
+    float percent[SLICES];
+    bool warned;
+};
+static void add_cycle(struct dicom_fixture *f, const void *row, int z)
+{
+    ts_fixture_bytes(f, 0x00209241, "FL", ((const struct percents *)row)->percent + z,
+                     sizeof(float));
+}
+
 /* Shares of the cardiac cycle that differ by little are those of a heart that beats unevenly. */
 Test(dicom_told, slices_of_several_cardiac_phases_are_warned_of)
 {
-    static const struct {
-        float percent[SLICES];
-        bool warned;
-    } rows[] = {{{40, 40, 70, 70}, true}, {{74, 75, 76, 75}, false}, {{70, 70, 70, 76}, true}};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        char folder[256];
-        bool warned = false;
-        struct ts_diag *diag = ts_diag_create();
-        ts_test_folder_in_memory(folder, sizeof folder);
-        for (int z = 0; z < SLICES; z++) {
-            struct dicom_fixture f;
-            ts_fixture_init(&f, z);
-            ts_fixture_bytes(&f, 0x00209241, "FL", &rows[r].percent[z], sizeof(float));
-            ts_fixture_finish(&f, folder, z);
-        }
-        struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
-        for (size_t i = 0; i < ts_diag_count(diag); i++)
-            warned |= strstr(ts_diag_get(diag, i)->message, "Cardiac Phase") != NULL;
-        cr_expect_eq(warned, rows[r].warned, "row %zu", r);
-        source->ops->close(source);
-        ts_diag_destroy(diag);
-        ts_test_remove_folder(folder);
-    }
+    static const struct percents rows[] = {
+        {{40, 40, 70, 70}, true}, {{74, 75, 76, 75}, false}, {{70, 70, 70, 76}, true}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        cr_expect_eq(is_warned_of("Cardiac Phase", add_cycle, &rows[r]), rows[r].warned, "row %zu",
+                     r);
 }
 
 /* A position more than the others makes settings divide nothing; no volume mixes them all the same.
@@ -493,36 +510,26 @@ Test(dicom_told, settings_at_uneven_positions_are_never_mixed)
     }
 }
 
+struct comments {
+    const char *of[SLICES];
+    bool warned;
+};
+static void add_own_comment(struct dicom_fixture *f, const void *row, int z)
+{
+    ts_fixture_text(f, 0x00204000, "LT", ((const struct comments *)row)->of[z]);
+}
+
 /* Slices of two phases that lie beside each other look like one volume. */
 Test(dicom_told, comments_that_name_phases_are_warned_of)
 {
-    static const struct {
-        const char *comments[SLICES];
-        bool warned;
-    } rows[] = {{{"T=0%", "T=0%", "T=50%", "T=50%"}, true},
-                {{"30.0 % Ex", "30.0 % Ex", "30.0 % Ex", "30.0 % Ex"}, false},
-                {{"10% done", "20% done", "30% done", "40% done"}, false},
-                {{"left", "left", "right", "right"}, false}};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        char folder[256];
-        bool warned = false;
-        struct ts_diag *diag = ts_diag_create();
-        ts_test_folder_in_memory(folder, sizeof folder);
-        for (int z = 0; z < SLICES; z++) {
-            struct dicom_fixture f;
-            ts_fixture_init(&f, z);
-            ts_fixture_text(&f, 0x00204000, "LT", rows[r].comments[z]);
-            ts_fixture_finish(&f, folder, z);
-        }
-        struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
-        for (size_t i = 0; i < ts_diag_count(diag); i++)
-            warned |= strstr(ts_diag_get(diag, i)->message, "Image Comments") != NULL;
-        cr_expect_eq(warned, rows[r].warned, "row %zu", r);
-        source->ops->close(source);
-        ts_diag_destroy(diag);
-        ts_test_remove_folder(folder);
-    }
+    static const struct comments rows[] = {
+        {{"T=0%", "T=0%", "T=50%", "T=50%"}, true},
+        {{"30.0 % Ex", "30.0 % Ex", "30.0 % Ex", "30.0 % Ex"}, false},
+        {{"10% done", "20% done", "30% done", "40% done"}, false},
+        {{"left", "left", "right", "right"}, false}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        cr_expect_eq(is_warned_of("Image Comments", add_own_comment, &rows[r]), rows[r].warned,
+                     "row %zu", r);
 }
 
 /* What would take the first image of each position would mix the gates, and is not offered. */
