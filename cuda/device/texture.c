@@ -27,10 +27,11 @@ struct cuda_texture_set {
 
 static struct cudaChannelFormatDesc format_of(enum ts_dtype dtype)
 {
-    const enum cudaChannelFormatKind kind = dtype == TS_F32 ? cudaChannelFormatKindFloat
-                                            : dtype == TS_U8 || dtype == TS_U16 || dtype == TS_U32
-                                                ? cudaChannelFormatKindUnsigned
-                                                : cudaChannelFormatKindSigned;
+    enum cudaChannelFormatKind kind = cudaChannelFormatKindSigned;
+    if (dtype == TS_F32)
+        kind = cudaChannelFormatKindFloat;
+    else if (dtype == TS_U8 || dtype == TS_U16 || dtype == TS_U32)
+        kind = cudaChannelFormatKindUnsigned;
     return cudaCreateChannelDesc(8 * (int)ts_dtype_bytes(dtype), 0, 0, 0, kind);
 }
 

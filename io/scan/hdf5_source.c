@@ -109,12 +109,13 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     struct hdf5_ref angles;
     projections->angles_hint = "theta_start and theta_stop, in place of `angles`, read the views "
                                "with even angles";
-    if (projections->volume || has_frames(params))
-        return !start && !stop && !*params->angles
-                   ? TS_OK
-                   : ts_param_error(set, "axes", "angles-missing", input->diag, "%s",
-                                    projections->volume ? "a volume has no angles"
-                                                        : "frames have no angles");
+    if (projections->volume || has_frames(params)) {
+        if (!start && !stop && !*params->angles)
+            return TS_OK;
+        return ts_param_error(set, "axes", "angles-missing", input->diag, "%s",
+                              projections->volume ? "a volume has no angles"
+                                                  : "frames have no angles");
+    }
     if (start != stop || start == (*params->angles != 0)) {
         ts_param_error(
             set, "axes", "angles-missing", input->diag,

@@ -232,12 +232,10 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 {
     const struct projection_source *source = (const struct projection_source *)base;
     const struct hdf5_stack *mask = &source->projections.mask;
-    const size_t mask_bytes =
-        ts_source_valid_bytes(base) == 0 ? 0
-        : source->projections.bad
-            ? ts_source_valid_bytes(base)
-            : ts_hdf5_stack_scratch(mask, threads) + ts_source_valid_bytes(base) +
-                  (size_t)ts_hdf5_stack_together(mask, 0) * ts_slice_count(&base->image);
+    size_t mask_bytes = ts_source_valid_bytes(base);
+    if (mask_bytes > 0 && !source->projections.bad)
+        mask_bytes += ts_hdf5_stack_scratch(mask, threads) +
+                      (size_t)ts_hdf5_stack_together(mask, 0) * ts_slice_count(&base->image);
     return ts_hdf5_stack_scratch(&source->projections.stack, threads) +
            ts_read_ahead_bytes(base, &source->in.rule, ahead) + mask_bytes;
 }
@@ -355,14 +353,8 @@ static enum ts_status read_rows(struct source *base, struct pool *readers, int64
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
-static const struct source_ops projection_ops = {.may_hold = ts_rule_may_hold,
-                                                 .rereads = ts_rule_rereads,
-                                                 .memory_bytes = memory_bytes,
-                                                 .start = ts_rule_start,
-                                                 .prefetch = ts_rule_prefetch,
-                                                 .read = ts_rule_read,
-                                                 .check_unchanged = check_unchanged,
-                                                 .holds = holds,
+static const struct source_ops projection_ops = {RULE_SOURCE_OPS, .memory_bytes = memory_bytes,
+                                                 .check_unchanged = check_unchanged, .holds = holds,
                                                  .close = close_source};
 
 /* Frames have no angles if they show no object: they are numbered. */
@@ -477,9 +469,11 @@ static enum ts_status check_lost(const struct projection_source *source)
 static enum ts_status refuse_unwritten(const struct projections *projections,
                                        const struct view_ranges *found, bool views, int64_t n)
 {
-    const char *what = !views                                    ? "slices"
-                       : projections->kind == FRAMES_PROJECTIONS ? "views"
-                                                                 : "frames";
+    const char *what = "frames";
+    if (!views)
+        what = "slices";
+    else if (projections->kind == FRAMES_PROJECTIONS)
+        what = "views";
     const enum ts_status status = ts_hdf5_input_refuse(
         &projections->input, "hdf5-not-written",
         "%" PRId64 " of the %" PRId64 " %s in %s were never written, from number %" PRId64

@@ -439,7 +439,10 @@ static enum ts_status read_quantity(struct projections *projections, struct ts_i
         status = get_text(&projections->input, &projections->stack.dataset, "labels", &labels);
     if (status != TS_OK)
         return status;
-    image->labels = !strcmp(labels, "mask") ? 1 : *labels ? 2 : 0;
+    if (!strcmp(labels, "mask"))
+        image->labels = 1;
+    else
+        image->labels = *labels ? 2 : 0;
     for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
         if (!strcmp(quantity, ts_quantity_name((enum ts_quantity)i))) {
             image->quantity = projections->quantity = (enum ts_quantity)i;

@@ -211,14 +211,8 @@ static void close_source(struct source *base)
     free(source);
 }
 
-static const struct source_ops tiff_ops = {.may_hold = ts_rule_may_hold,
-                                           .rereads = ts_rule_rereads,
-                                           .memory_bytes = memory_bytes,
-                                           .start = ts_rule_start,
-                                           .prefetch = ts_rule_prefetch,
-                                           .read = ts_rule_read,
-                                           .check_unchanged = check_unchanged,
-                                           .holds = holds,
+static const struct source_ops tiff_ops = {RULE_SOURCE_OPS, .memory_bytes = memory_bytes,
+                                           .check_unchanged = check_unchanged, .holds = holds,
                                            .close = close_source};
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -243,7 +243,8 @@ enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pag
         return ts_param_error(set, "gaps", "gaps-idle", diag,
                               "belongs to angle_start and angle_stop");
     axis->positions = NULL;
-    return list   ? angles_from_list(set, pages->arena, axis, diag)
-           : file ? angles_from_file(set, pages->arena, axis, diag)
-                  : angles_from_range(set, pages, axis, diag);
+    if (list)
+        return angles_from_list(set, pages->arena, axis, diag);
+    return file ? angles_from_file(set, pages->arena, axis, diag)
+                : angles_from_range(set, pages, axis, diag);
 }

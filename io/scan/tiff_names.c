@@ -89,7 +89,9 @@ int ts_tiff_compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b
     }
     const bool minus_a = *a == '-', minus_b = *b == '-';
     const int order = compare_amounts(a + minus_a, n_a - minus_a, b + minus_b, n_b - minus_b);
-    return minus_a == minus_b ? (minus_a ? -order : order) : minus_a ? -1 : 1;
+    if (minus_a == minus_b)
+        return minus_a ? -order : order;
+    return minus_a ? -1 : 1;
 }
 
 int ts_tiff_compare_names(const char *a, const char *b, bool decimals)

@@ -299,9 +299,12 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page,
         pages->height = page.height;
         pages->stored = dtype;
         pages->is_signed = page.is_signed;
-        pages->dtype = dtype == TS_F16                      ? TS_F32
-                       : dtype == TS_F64 || dtype == TS_U64 ? (pages->doubles ? TS_F64 : TS_F32)
-                                                            : dtype;
+        if (dtype == TS_F16)
+            pages->dtype = TS_F32;
+        else if (dtype == TS_F64 || dtype == TS_U64)
+            pages->dtype = pages->doubles ? TS_F64 : TS_F32;
+        else
+            pages->dtype = dtype;
     }
     if (page.width != pages->width || page.height != pages->height || dtype != pages->stored ||
         (dtype == TS_U64 && page.is_signed != pages->is_signed))

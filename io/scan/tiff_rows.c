@@ -6,6 +6,8 @@
  */
 #include "io/scan/tiff_rows.h"
 
+#include "core/clamp.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ int64_t ts_tiff_piece_rows(const struct tiff_pages *pages, const struct tiff_pag
 static int64_t scratch_rows(const struct tiff_pages *pages)
 {
     const int64_t rows = SCRATCH_BYTES / (int64_t)row_bytes(pages);
-    return rows < 1 ? 1 : rows < pages->height ? rows : pages->height;
+    return ts_clamp(rows, 1, pages->height);
 }
 
 size_t ts_tiff_reading_bytes(const struct tiff_pages *pages)

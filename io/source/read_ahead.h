@@ -64,6 +64,7 @@ enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, st
 void ts_rule_prefetch(struct source *base, int64_t z, int64_t n);
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out,
                             struct ts_diag *diag);
+/* The members of struct source_ops that these are. */
 #define RULE_SOURCE_OPS                                                                            \
     .may_hold = ts_rule_may_hold, .rereads = ts_rule_rereads, .start = ts_rule_start,              \
     .prefetch = ts_rule_prefetch, .read = ts_rule_read

@@ -87,10 +87,13 @@ static bool take_member(struct reader *reader, struct event *event, bool inner)
         return take_object(reader, event, true);
     if (inner && !strcmp(key, "digest"))
         return take_text(reader, event->digest, sizeof event->digest);
-    char *text = inner ? (strcmp(key, "stage") ? NULL : event->stage)
-                       : (!strcmp(key, "name") ? event->name
-                          : !strcmp(key, "ph") ? event->kind
-                                               : NULL);
+    char *text = NULL;
+    if (inner && !strcmp(key, "stage"))
+        text = event->stage;
+    else if (!inner && !strcmp(key, "name"))
+        text = event->name;
+    else if (!inner && !strcmp(key, "ph"))
+        text = event->kind;
     if (text)
         return take_text(reader, text, TEXT_BYTES);
     if (!take_number(reader, &value))

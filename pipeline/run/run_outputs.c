@@ -313,9 +313,9 @@ static enum ts_status create_datasets(struct run *run, int pass)
 static const char *sink_temporary(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
-    return staged->is_folder    ? staged->temporary
-           : staged->file.named ? staged->file.temporary
-                                : NULL;
+    if (staged->is_folder)
+        return staged->temporary;
+    return staged->file.named ? staged->file.temporary : NULL;
 }
 
 /* Opens the outputs of other formats than HDF5, if the axes of their image are first known in this
