@@ -156,7 +156,8 @@ static bool write_source(struct writing *to, const struct chain_source *source)
     return true;
 }
 
-/* Returns the name of a node. A node that is an input other than by default always has one. */
+/* Returns the name of a node. One that is an input other than by default has one in every chain
+ * that is given; of the copies that a plan makes for a sweep it is NULL. */
 static const char *node_name(const struct ts_chain *chain, int32_t node)
 {
     return node < chain->n_sources ? chain->sources[node].name
@@ -176,7 +177,11 @@ static bool write_stage(struct writing *to, const struct ts_chain *chain, int32_
     }
     if (stage->input_node != before) {
         write_key(to, "input");
-        fputs(node_name(chain, stage->input_node), to->out);
+        const char *name = node_name(chain, stage->input_node);
+        if (name)
+            fputs(name, to->out);
+        else
+            fprintf(to->out, "%d", (int)stage->input_node);
     }
     const bool ok = write_params(to, &stage->set, swept ? &chain->sweep : NULL, (size_t)NO_PATH);
     fputs(to->one_line ? "" : "}\n", to->out);
