@@ -138,6 +138,23 @@ else
     done
     inside './example_arrays' && grep -q '^smoothed 65536 values, mean 31\.5$' log || fail "the example of arrays says: $(cat log)"
     inside './example_operator' && grep -q '^off by 6 % after 50 iterations$' log || fail "the example of operators says: $(cat log)"
+    if grep -q ' ts_cuda_fft_create@' symbols; then
+        cc -xc - $flags '-Wl,-rpath,$ORIGIN/usr/lib' -o "$place/without" <<'C'
+#include <tomostage.h>
+enum ts_status ts_cuda_fft_create(void *, const char *, const void *, void *, struct ts_diag *, void **);
+int main(void)
+{
+    static const char shape[1024];
+    void *fft;
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status = ts_cuda_fft_create(NULL, "filter", shape, NULL, diag, &fft);
+    ts_diag_print(diag, stdout);
+    return status == TS_OK;
+}
+C
+        inside './without' && grep -q 'libcufft.so.* was not found \[cufft-missing\]' log && grep -q 'Python: nvidia-cufft' log ||
+            fail "without cuFFT it says: $(cat log)"
+    fi
     inside './example_threads' && [ "$(grep -c '^thread [0-3]: mean [1-4]$' log)" = 4 ] || fail "the example of threads says: $(cat log)"
     rm -rf "$place"
 fi
