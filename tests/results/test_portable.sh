@@ -5,7 +5,7 @@
 # debootstrap --variant=minbase in which nothing was installed (it needs root; without ROOT that part is left out, and says so).
 # usage: test_portable.sh BUILD SOURCE [ROOT]
 set -euo pipefail
-build=$(realpath "$1") source=$(realpath "$2") root=${3:-}
+build=$(realpath "$1") source=$(realpath "$2") root=${3:+$(realpath "$3")}
 folder=$(mktemp -d)
 finish() {
     [ -z "$root" ] || ! mountpoint -q "$root/proc" || umount "$root/proc"
