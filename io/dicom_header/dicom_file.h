@@ -86,6 +86,7 @@ struct dicom_file {
         patient_name[DICOM_TEXT_MAX], /* they are only compared, never written */
         flow[DICOM_TEXT_MAX], sequence_name[DICOM_TEXT_MAX], /* of Siemens, which name a flow */
         multi_energy[DICOM_CODE_MAX],                        /* Multi-energy CT Acquisition */
+        aspect[DICOM_CODE_MAX],          /* Pixel Aspect Ratio, only to say that it is not used */
         nominal_spacing[DICOM_TEXT_MAX]; /* of a secondary capture: the Pixel Spacing of what was
                                             captured */
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit,

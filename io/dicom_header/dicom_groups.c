@@ -516,7 +516,6 @@ static void dicom_list_tiles(struct scan *scan)
 
 /* ---- functional groups ----------------------------------------------------------------------- */
 
-#define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
 #define FRAME_GROUPS DICOM_TAG(0x5200, 0x9230)
 
 /* The elements that the groups of one frame may have beside those of any file. */
@@ -524,7 +523,7 @@ enum { ELEMENTS_OF_FRAME = 1000 };
 
 bool ts_dicom_is_groups(uint32_t tag)
 {
-    return tag == SHARED_GROUPS || tag == FRAME_GROUPS;
+    return tag == DICOM_SHARED_GROUPS || tag == FRAME_GROUPS;
 }
 
 /* A position that is outside of the groups is that of no frame, unless there is only one. */
@@ -548,7 +547,7 @@ static void begin_item(struct scan *scan, struct dicom_walk *walk, const struct 
     const int64_t frames = scan->file->frames;
     if (!scan->has_groups)
         begin_groups(scan, walk);
-    if (item->root == SHARED_GROUPS) {
+    if (item->root == DICOM_SHARED_GROUPS) {
         if (item->item > 0 || scan->n_frames > 0)
             ts_dicom_refuse(scan, "dicom-bad-groups",
                             "the shared functional groups are not one item before the frames'");

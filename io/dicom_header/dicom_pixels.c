@@ -11,6 +11,45 @@
 
 #include "io/dicom_header/dicom_fragments.h"
 
+/* Warns of pixel data that is longer than the frames. If it is so just several times, what states
+ * the length of the frames is probably wrong. */
+static void warn_of_rest(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int64_t need = file->frames * ts_dicom_frame_bytes(file);
+    const char *several = NULL;
+    if (file->pixel_bytes <= need + 1)
+        return;
+    if (file->pixel_bytes % need <= need % 2)
+        several = ts_arena_printf(
+            scan->arena,
+            "pixel data has %" PRId64 " times the bytes that the image needs: Bits Allocated, "
+            "Samples per Pixel, Number of Frames, Rows or Columns is probably wrong, and then all "
+            "values are",
+            file->pixel_bytes / need);
+    ts_dicom_warn(scan, several ? several
+                        : file->frames > 1
+                            ? "more pixel data than the frames need; the rest was passed over"
+                            : "more pixel data than one frame needs; the rest was passed over");
+}
+
+void ts_dicom_check_native(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file),
+                  need = file->words ? (bytes + 1) / 2 * 2 : bytes;
+    if (file->pixel_bytes < need) {
+        ts_dicom_refuse(scan, "dicom-pixels-short",
+                        "pixel data has %" PRId64 " bytes, needs %" PRId64, file->pixel_bytes,
+                        need);
+    } else if (scan->pixels_truncated) {
+        ts_dicom_refuse(scan, "dicom-length",
+                        "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
+                        scan->pixels_claimed, file->pixel_bytes);
+    }
+    warn_of_rest(scan);
+}
+
 /* The header of a frame is read in pieces, each many times as long as the one before. */
 enum { FIRST_HEADER_BYTES = 1 << 10, HEADER_GROWTH = 16, MAX_HEADER_BYTES = 4 << 20 };
 

@@ -14,6 +14,8 @@
  * of air is honest. */
 enum { DICOM_MAX_RATIO = 1000, DICOM_RATIO_FREE_BYTES = 16 << 20 };
 
+/* Compares the bytes of native pixel data with those that rows, columns and bits need. */
+void ts_dicom_check_native(struct scan *scan);
 /* Returns what the header says of each compressed frame. */
 struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file);
 /* Compares the first compressed frame's own header with Rows, Columns and bits. JPEG 2000 is

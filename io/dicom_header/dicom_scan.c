@@ -143,23 +143,6 @@ static void check_sign(struct scan *scan)
                             "Representation says they are: negative values may be large ones");
 }
 
-/* Compares the bytes of native pixel data with those that rows, columns and bits need. */
-static void dicom_check_native(struct scan *scan)
-{
-    const struct dicom_file *file = scan->file;
-    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file),
-                  need = file->words ? (bytes + 1) / 2 * 2 : bytes;
-    if (file->pixel_bytes < need) {
-        ts_dicom_refuse(scan, "dicom-pixels-short",
-                        "pixel data has %" PRId64 " bytes, needs %" PRId64, file->pixel_bytes,
-                        need);
-    } else if (scan->pixels_truncated) {
-        ts_dicom_refuse(scan, "dicom-length",
-                        "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
-                        scan->pixels_claimed, file->pixel_bytes);
-    }
-}
-
 static void check_pixels(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
@@ -179,12 +162,7 @@ static void check_pixels(struct scan *scan)
     if (file->refusal)
         return;
     if (native) {
-        dicom_check_native(scan);
-        if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
-            ts_dicom_warn(scan,
-                          file->frames > 1
-                              ? "more pixel data than the frames need; the rest was passed over"
-                              : "more pixel data than one frame needs; the rest was passed over");
+        ts_dicom_check_native(scan);
     } else {
         ts_dicom_check_encoded(scan);
     }

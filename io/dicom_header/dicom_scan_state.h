@@ -12,6 +12,9 @@
 #include "io/dicom_header/dicom_elements.h"
 #include "io/dicom_header/dicom_file.h"
 
+/* Functional groups of all frames. */
+#define DICOM_SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
+
 enum { DICOM_PREAMBLE_BYTES = 128, DICOM_MAGIC_END = 132, DICOM_START_BYTES = DICOM_MAGIC_END + 8 };
 
 enum {
@@ -48,7 +51,8 @@ struct scan {
     bool has_groups; /* the file has functional groups */
     struct dicom_reader reader;
     bool met[DICOM_MAX_WANTED],
-        filled[DICOM_MAX_WANTED]; /* row i of the table of wanted elements was met, held a value */
+        filled[DICOM_MAX_WANTED], /* row i of the table of wanted elements was met, held a value */
+        shared[DICOM_MAX_WANTED]; /* it held one in the groups that all frames share */
     struct dicom_block blocks[DICOM_MAX_BLOCKS];
     int n_blocks;
     struct dicom_place
@@ -87,7 +91,7 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
 /* Returns the image to which elements belong now: the frame whose functional groups are read, or
  * the one that stands for all. */
 struct dicom_image *ts_dicom_current_image(struct scan *scan);
-/* Records what was passed over. The first warning stands; `text` is a literal. */
+/* Records what was passed over. The first warning stands; `text` is a literal or arena text. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 
 /* Reads the file meta group, which begins at `offset`. Returns false if it is broken. Afterwards

@@ -169,6 +169,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0028, 0x0011), VALUE_SHORT, "Columns", FILE_FIELD(columns), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2,
      FLAG(have_spacing)},
+    {0, PUBLIC, TAG(0x0028, 0x0034), VALUE_TEXT, "Pixel Aspect Ratio", FILE_TEXT(aspect)},
     {0, PUBLIC, TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FILE_FIELD(bits_allocated), 1,
      0},
     {0, PUBLIC, TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FILE_FIELD(bits_stored), 1, 0},
@@ -346,6 +347,7 @@ static const struct wanted wanted[] = {
     {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope",
      FIELD(scale_slope), 1, 0},
 };
+static const double SAME_SHARE = 1e-6; /* of a number, by which a repeated one is rounded */
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
 _Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED,
                "struct scan has a flag for each");
@@ -444,6 +446,13 @@ void ts_dicom_need(struct scan *scan, uint32_t tag)
                         wanted[find(scan, 0, tag)].name, tag >> 16, tag & 0xFFFF);
 }
 
+/* Returns true if the row is of an element of a functional group, whose value is a text or numbers.
+ */
+static bool is_public_group(const struct wanted *want)
+{
+    return want->parent != 0 && want->creator == PUBLIC && want->kind != VALUE_INDEXES;
+}
+
 static bool is_short_vr(const char *vr)
 {
     return !*vr || !strcmp(vr, "US") || !strcmp(vr, "SS") || !strcmp(vr, "UN");
@@ -493,6 +502,28 @@ static void store_datetime(const char *bytes, size_t length, double *field,
         image->zone_s = zone;
         image->zone_in_time = true;
     }
+}
+
+/* Warns if the groups of a frame state another value than those that all frames share, which may
+ * not state it then. Scanners repeat what is the same. */
+static void compare_shared(struct scan *scan, const struct wanted *want)
+{
+    const struct dicom_image *frame = ts_dicom_current_image(scan);
+    const char *here = (const char *)frame + want->offset,
+               *all = (const char *)&scan->image + want->offset;
+    bool differs = want->kind == VALUE_TEXT && strcmp(here, all) != 0;
+    for (size_t i = 0; want->kind != VALUE_TEXT && i < want->size; i++) {
+        const double a = ((const double *)here)[i], b = ((const double *)all)[i];
+        differs |= fabs(a - b) > SAME_SHARE * fmax(fabs(a), fabs(b));
+    }
+    const char *text =
+        differs ? ts_arena_printf(scan->arena,
+                                  "the functional groups of a frame contradict those that all "
+                                  "frames share in %s: each frame has its own",
+                                  want->name)
+                : NULL;
+    if (text)
+        ts_dicom_warn(scan, text);
 }
 
 /* Stores the value in its field; false if it is not of its kind. */
@@ -659,6 +690,9 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
         return;
     }
     scan->filled[i] = true;
+    scan->shared[i] |= element->root == DICOM_SHARED_GROUPS;
+    if (scan->shared[i] && scan->n_frames > 0 && want->target == OF_IMAGE && is_public_group(want))
+        compare_shared(scan, want);
     if (want->have)
         *(bool *)((char *)ts_dicom_current_image(scan) + want->have) = true;
 }

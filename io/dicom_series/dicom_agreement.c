@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_clocks.h"
 
@@ -45,6 +46,23 @@ static double read_clock(const struct dicom_series *series, size_t place, size_t
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
+
+/* Returns true if a number repeats: it then counts within parts of the series, such as the labels
+ * of perfusion, and is no order of all volumes. */
+static bool repeats(struct dicom_series *series, size_t place)
+{
+    const size_t n = series->n_volumes;
+    double *values = ts_arena_alloc(series->arena, n * sizeof *values);
+    bool any = false;
+    series->no_memory |= !values;
+    for (size_t v = 0; values && v < n; v++)
+        values[v] = read_clock(series, place, v, 0);
+    if (values)
+        qsort(values, n, sizeof *values, ts_compare_doubles);
+    for (size_t v = 1; values && v < n; v++)
+        any |= values[v] == values[v - 1];
+    return any;
+}
 
 /* Returns true if all images state the number, it has one order at all positions, and it falls from
  * a volume to the next one. */
@@ -77,6 +95,7 @@ void ts_dicom_compare_orders(struct dicom_series *series)
     for (size_t i = 0; i < CLOCKS; i++) {
         const struct clock *clock = &clocks[i];
         if (!strcmp(clock->name, series->order) || !runs_against(series, clock->place) ||
+            (clock->factor == 0 && repeats(series, clock->place)) ||
             (told && clock->place == DICOM_NUMBER(instance_number)))
             continue;
         const size_t at = strlen(names);
@@ -137,12 +156,6 @@ static double measure_difference(const struct dicom_series *series, const struct
     return span > (clock->doubtful ? LONGEST_CYCLE_S : 0) ? most : 0;
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    const double first = *(const double *)a, second = *(const double *)b;
-    return (first > second) - (first < second);
-}
-
 /* Warns of Temporal Resolution if neither most steps nor their mean is near it: a scan may pause
  * once. */
 static void compare_resolution(struct dicom_series *series, const char *name)
@@ -160,7 +173,7 @@ static void compare_resolution(struct dicom_series *series, const char *name)
         steps[i] = at[i + 1] - at[i];
         whole &= steps[i] == rint(steps[i]);
     }
-    qsort(steps, n, sizeof *steps, compare_steps);
+    qsort(steps, n, sizeof *steps, ts_compare_doubles);
     const double median = steps[n / 2], share = SAME_INTERVAL * stated,
                  rounded = whole ? SAME_S : 0;
     if (fabs(median - stated) > share + rounded &&

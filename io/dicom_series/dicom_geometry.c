@@ -21,6 +21,7 @@
 #include "core/search.h"
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_series/dicom_clocks.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
@@ -583,6 +584,26 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
     memcpy(image->step_z_mm, line.step_mm, sizeof image->step_z_mm);
 }
 
+/* Returns what is to be said of pixels without spacing: that they are none of squares if Pixel
+ * Aspect Ratio says so, which gives no lengths; "" if there is a spacing. */
+static const char *describe_pixels(struct dicom_series *series, const char *without)
+{
+    const struct dicom_image *first = series->images[0];
+    const char *text = first->file->aspect;
+    double sides[2] = {1, 1};
+    if (first->have_spacing)
+        return "";
+    if (!ts_dicom_parse_decimals(text, strlen(text), sides, 2) || !(sides[0] > 0) ||
+        !(sides[1] > 0) || sides[0] == sides[1])
+        return without;
+    text = ts_arena_printf(series->arena,
+                           "%s; by Pixel Aspect Ratio pixels are %.4g times as high as wide, which "
+                           "is not used: lengths are in pixels",
+                           without, sides[0] / sides[1]);
+    series->no_memory |= !text;
+    return text ? text : "";
+}
+
 /* A radiograph and frames without groups have sizes at most, and no place. Frames keep the order of
  * their file. */
 static void describe_unplaced(struct dicom_series *series)
@@ -601,12 +622,12 @@ static void describe_unplaced(struct dicom_series *series)
     series->n_volumes = 1;
     if (series->radiograph)
         ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
-                             first->have_spacing ? "" : ", and no Pixel Spacing");
+                             describe_pixels(series, ", and no Pixel Spacing"));
     else
         ts_dicom_series_warn(series,
                              "nothing states where the frames lie: they are taken for slices in "
                              "the order of their file, without a place in the patient%s",
-                             first->have_spacing ? "" : " and without Pixel Spacing");
+                             describe_pixels(series, " and without Pixel Spacing"));
 }
 
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)

@@ -123,8 +123,9 @@ static bool check_kind(struct dicom_series *series)
 }
 
 /* Returns what the user can do about a refused file. */
-static const char *hint_for(const char *code)
+static const char *hint_for(const struct dicom_file *file)
 {
+    const char *code = file->refusal_code;
     static const char *const hints[][2] = {
         {"dicom-multi-frame",
          "choose another series, or get this one from the scanner with the places of its slices, "
@@ -136,7 +137,12 @@ static const char *hint_for(const char *code)
         {"dicom-pixels-short", "transfer the file again"},
         {"dicom-truncated", "transfer the file again"},
         {"dicom-length", "transfer the file again"},
+        {"dicom-encoding",
+         "correct Transfer Syntax UID (0002,0010), which does not say how the file is written: "
+         "1.2.840.10008.1.2.1 is explicit VR little endian, without compression"},
     };
+    if (file->frames < 1)
+        return "correct Number of Frames (0028,0008), or remove it from files of one image";
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (!strcmp(code, hints[i][0]))
             return hints[i][1];
@@ -192,7 +198,7 @@ static void check_files(struct dicom_series *series, bool any_modality)
         no_spacing += !image->have_spacing;
     }
     if (bad) {
-        ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
+        ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad),
                                "%zu of %zu file%s cannot be used; %s: %s", refused, series->n_files,
                                series->n_files == 1 ? "" : "s", ts_base_name(bad->path),
                                bad->refusal);

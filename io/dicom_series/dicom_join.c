@@ -26,6 +26,7 @@
 enum { LEAST_POSITIONS = 3, TEXT_BYTES = 64, LIST_BYTES = 256 };
 static const size_t NOWHERE = SIZE_MAX;
 static const double SAME_SPACING = 1e-4;
+static const double MOST_THICKNESS = 1.25; /* of a step that slices fill */
 
 const char *const ts_dicom_join_words[DICOM_SERIES_KEYS] = {
     [KEY_STUDY] = "study",       [KEY_SERIES] = "series",
@@ -346,6 +347,52 @@ static void note_divided(struct item *items, size_t n, enum dicom_series_key att
     }
 }
 
+/* Returns true if images of one series UID lie between those of another one. */
+static bool interleave(struct item *items, size_t n)
+{
+    sort_by(KEY_SERIES, items, n);
+    for (size_t first = 0, end; first < n; first = end) {
+        size_t low = SIZE_MAX, high = 0;
+        end = end_of_run(items, n, first);
+        for (size_t i = first; i < end; i++) {
+            low = items[i].place < low ? items[i].place : low;
+            high = items[i].place > high ? items[i].place : high;
+        }
+        if (high - low >= end - first)
+            return true;
+    }
+    return false;
+}
+
+/* Returns true if the slices are so thick that they fill the steps between those of all series, and
+ * leave gaps between those of one. */
+static bool fill_steps(const struct item *items, size_t n)
+{
+    const double thickness = ts_dicom_field_number(items[0].image, DICOM_FIELD_slice_thickness);
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        low = fmin(low, items[i].image->along_mm);
+        high = fmax(high, items[i].image->along_mm);
+    }
+    return thickness > 0 && thickness <= MOST_THICKNESS * (high - low) / (double)(n - 1);
+}
+
+/* Returns true if images of several series UIDs of one study would be one volume, and each series
+ * has gaps that others fill: a scanner numbers series of its own, and their slices may lie between
+ * each other too if they are thick. */
+static bool are_gaps_filled(struct item *items, size_t n, const struct spread *spreads)
+{
+    bool numbered = false;
+    for (int k = 0; k < DICOM_SERIES_KEYS; k++) {
+        const bool may = k == KEY_NUMBER || k == KEY_TIME || k == KEY_FRAME || k == KEY_STACK;
+        numbered |= may && spreads[k].how != ONE;
+        if (k != KEY_SERIES && !may && spreads[k].how != ONE)
+            return false;
+    }
+    return spreads[KEY_SERIES].how == MIXED && is_shared(items, spreads, KEY_STUDY) &&
+           (!numbered || fill_steps(items, n)) && interleave(items, n);
+}
+
 static void mend(struct item *items, size_t n);
 
 /* Mends the images of each value of an attribute. */
@@ -381,6 +428,10 @@ static void mend(struct item *items, size_t n)
         for (int k = 0; k < DICOM_SERIES_KEYS && is_shared(items, spreads, KEY_SERIES); k++)
             if (spreads[k].how == MIXED)
                 note_divided(items, n, (enum dicom_series_key)k, regular && places == n);
+        const bool gaps = regular && places == n && are_gaps_filled(items, n, spreads);
+        for (int k = 0; k < DICOM_SERIES_KEYS && gaps; k++)
+            if (spreads[k].how != ONE)
+                note_divided(items, n, (enum dicom_series_key)k, true);
         mend_parts(items, n, mixed);
         return;
     }

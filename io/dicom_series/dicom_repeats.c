@@ -6,6 +6,7 @@
  * always change the UID.
  */
 #include "io/dicom_series/dicom_repeats.h"
+#include "io/dicom_header/dicom_fields.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -287,7 +288,7 @@ static const char *describe_difference(struct dicom_series *series,
         {DICOM_NUMBER(content_s), "Content Time"},
         {DICOM_NUMBER(instance_number), "Instance Number alone"},
     };
-    const char *name = ts_dicom_name_difference(images, n, true);
+    const char *name = ts_dicom_name_difference(images, n, true), *labels = "";
     if (!name && ts_dicom_find_told(series) & DICOM_TOLD_COMMENTS &&
         ts_dicom_differ_in_comments(images[0], images[n - 1]))
         name = "Series Description or Image Comments alone";
@@ -298,15 +299,21 @@ static const char *describe_difference(struct dicom_series *series,
             if (value != ts_dicom_image_number(images[0], others[k].place) && !isnan(value))
                 name = others[k].name;
         }
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(ts_dicom_field_text(images[i], DICOM_FIELD_asl_context),
+                   ts_dicom_field_text(images[0], DICOM_FIELD_asl_context)) != 0)
+            labels = " and ASL Context (label, control)";
+    if (!name && *labels)
+        name = "ASL Context (label, control)", labels = "";
     if (!name)
         return "neither time, acquisition, kind nor Instance Number tells them apart";
     const char *text = ts_arena_printf(
         series->arena,
         alone
-            ? "they differ in %s; images that all lie at one position are volumes only where "
+            ? "they differ in %s%s; images that all lie at one position are volumes only where "
               "Number of Temporal Positions says how many, or a time or a weighting differs in each"
-            : "they differ in %s, which does not say to which volume each belongs",
-        name);
+            : "they differ in %s%s, which does not say to which volume each belongs",
+        name, labels);
     series->no_memory |= !text;
     return text ? text : "";
 }

@@ -23,7 +23,7 @@
 
 /* These are in no field: a text that no output may have, a number that only tells images apart,
  * whether the images are DERIVED by their Image Type, and the direction of their rows. */
-enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCITY, BREATH };
+enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCITY, BREATH, UNIT };
 
 static const struct setting {
     int field;                       /* enum dicom_field, or one of the above */
@@ -32,6 +32,7 @@ static const struct setting {
 } settings[] = {
     {MAP, "Image Type", "type", NULL, ALWAYS},
     {VELOCITY, "the direction of the velocity encoding", "velocity", NULL, ALWAYS},
+    {UNIT, "Rescale Type", "unit", NULL, VARIES},
     {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
     {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms", VARIES},
@@ -101,6 +102,8 @@ static const char *text_of(const struct dicom_image *image, int field)
         return image->velocity;
     if (field == BREATH)
         return image->breath;
+    if (field == UNIT)
+        return image->rescale_type;
     const char *text = field == DICOM_FIELD_image_type && *image->frame_type
                            ? image->frame_type
                            : ts_dicom_field_text(image, (enum dicom_field)field);
@@ -172,6 +175,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         ts_dicom_keep_known(ts_dicom_pet, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_corrected_image)
         ts_dicom_keep_known(ts_dicom_corrections, text, kept, sizeof kept);
+    else if (field == UNIT)
+        ts_dicom_keep_known(ts_dicom_units, text, kept, sizeof kept);
     else if (field == BREATH)
         ts_dicom_keep_known(breaths, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_image_type || field == MAP)
@@ -246,13 +251,23 @@ static size_t number_positions(struct item *items, size_t n, bool *placed)
     return equal ? each : 0;
 }
 
-/* Returns true if a number of echoes says nothing, since echo times do. */
-static bool is_echo_time(int setting, const struct item *items, size_t n)
+static bool is_stated(int setting, const struct dicom_image *image)
 {
-    for (size_t i = 1; i < n && settings[setting].field == DICOM_FIELD_echo_number; i++)
-        if (compare_numbers(items[i].image->echo_ms, items[0].image->echo_ms) != 0)
-            return true;
-    return false;
+    const int field = settings[setting].field;
+    return is_number(field) ? !isnan(number_of(image, field)) : *text_of(image, field) != '\0';
+}
+
+/* Returns true if the setting says nothing of these images: a number of echoes beside echo times,
+ * and a unit that some of them do not state. */
+static bool says_nothing(int setting, const struct item *items, size_t n)
+{
+    const bool echoes = settings[setting].field == DICOM_FIELD_echo_number,
+               units = settings[setting].field == UNIT;
+    bool nothing = false;
+    for (size_t i = 0; i < n && (echoes || units); i++)
+        nothing |= echoes ? compare_numbers(items[i].image->echo_ms, items[0].image->echo_ms) != 0
+                          : !is_stated(setting, items[i].image);
+    return nothing;
 }
 
 /* Returns true if the setting may divide images at one position. Images that all lie there are no
@@ -267,7 +282,7 @@ static bool may_divide(int setting, const struct item *items, size_t n)
     for (size_t i = 1; i < n && (equal || of_frames); i++)
         weighted |= compare_numbers(items[i].image->b_value, items[0].image->b_value) != 0;
     return settings[setting].rule != MODULATED && settings[setting].rule != PASS && !weighted &&
-           !is_echo_time(setting, items, n);
+           !says_nothing(setting, items, n);
 }
 
 /* Returns true if the setting has several values at each position, those of the first one, each as
@@ -286,12 +301,6 @@ static bool divides(int setting, struct item *items, size_t n, size_t each)
         if (ts_dicom_compare_setting(setting, items[i].image, items[i % each].image) != 0)
             return false;
     return ts_dicom_compare_setting(setting, items[0].image, items[each - 1].image) != 0;
-}
-
-static bool is_stated(int setting, const struct dicom_image *image)
-{
-    const int field = settings[setting].field;
-    return is_number(field) ? !isnan(number_of(image, field)) : *text_of(image, field) != '\0';
 }
 
 /* Returns true if all images state the setting, and not all the same. */
@@ -366,7 +375,7 @@ static int find_apart(struct item *items, size_t n, size_t each)
 {
     for (int i = 0; i < SETTINGS; i++)
         if (each == 1 && settings[i].rule < PASS && differs(i, items, n) &&
-            !is_echo_time(i, items, n) && alternates(i, items, n) && sort_by_setting(i, items, n))
+            !says_nothing(i, items, n) && alternates(i, items, n) && sort_by_setting(i, items, n))
             return i;
     for (int i = 0; i < SETTINGS; i++)
         if ((settings[i].rule == FIXED || settings[i].rule == PHASE) && differs(i, items, n) &&

@@ -469,6 +469,17 @@ static bool mixes(const struct volume_criterion *criterion, const struct dicom_s
     return false;
 }
 
+/* Returns true if the images of each volume differ in nothing that tells images apart, so that the
+ * volumes are those of all attributes together, as of repeats, phases and labels of perfusion. */
+static bool are_pure(const struct dicom_series *series, const struct volume_items *items,
+                     size_t complete)
+{
+    for (size_t v = 0; v < complete; v++)
+        if (ts_dicom_name_difference(series->images + v * items->positions, items->positions, true))
+            return false;
+    return complete > 0;
+}
+
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else
  * 0. */
 static size_t try_criterion(const struct volume_criterion *criterion, struct dicom_series *series,
@@ -499,7 +510,9 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
         return 0;
     const bool stated = even && criterion->place == by_number.place && is_stated(series, items);
     if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
-        !stands_alone(criterion, series, items, complete))
+        !stands_alone(criterion, series, items, complete) &&
+        !(even && criterion->place == DICOM_NUMBER(dimensions_rank) &&
+          are_pure(series, items, complete)))
         return 0;
     const bool by_frames =
         items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */

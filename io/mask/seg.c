@@ -258,9 +258,20 @@ static bool is_listed(const struct seg *seg, int64_t number)
     return false;
 }
 
-static void check_frames(struct region_file *file, const struct seg *seg)
+/* Takes the background, which is segment 0 of labels, out of the list: it is no region. */
+static void drop_background(struct seg *seg)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < seg->n_segments; i++)
+        if (seg->coding != SEG_LABELS || seg->segments[i].number != 0)
+            seg->segments[kept++] = seg->segments[i];
+    seg->n_segments = kept;
+}
+
+static void check_frames(struct region_file *file, struct seg *seg)
 {
     struct scan *scan = &file->scan;
+    drop_background(seg);
     if (seg->n_frames == 0 || (int64_t)seg->n_frames != seg->claimed_frames)
         ts_dicom_refuse(scan, "seg-frames",
                         "has functional groups of %zu frames, and claims %" PRId64, seg->n_frames,

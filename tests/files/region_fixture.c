@@ -327,7 +327,7 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     ts_region_put_us(&stream, 0x00280103, 0);
     ts_region_put_text(&stream, 0x00620001, "CS", fixture->type);
     ts_region_open_level(&stream, 0x00620002);
-    for (int i = 1; i <= fixture->n_segments; i++) {
+    for (int i = fixture->background ? 0 : 1; i <= fixture->n_segments; i++) {
         ts_region_open_level(&stream, 0);
         ts_region_put_us(&stream, 0x00620004, (unsigned)i);
         snprintf(text, sizeof text, "segment %d", i);

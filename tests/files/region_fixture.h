@@ -72,6 +72,7 @@ struct seg_fixture {
     bool padded; /* SEG_PLAIN: each frame of bits begins with a byte */
     enum seg_pixels coding;
     const char *frame_of_reference; /* NULL: not stated */
+    bool background;                /* segment 0 is listed too, before the others */
 };
 
 void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames,

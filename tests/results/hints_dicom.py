@@ -3,6 +3,7 @@
 import os
 import shutil
 import struct
+import sys
 
 import numpy as np
 import pydicom
@@ -15,6 +16,10 @@ from hints_inputs import series, setting
 from hints_support import V, arrays, carry, image, rows, words_of, yaml
 
 SEG, RTSTRUCT = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.481.3"
+
+
+CORRECT = "import glob, pydicom\nfor path in glob.glob('%s/*'):\n    file = pydicom.dcmread(path)\n    %s\n    file.save_as(path)"
+UNCOMPRESSED = "file.file_meta.TransferSyntaxUID = '1.2.840.10008.1.2.1'"
 
 
 def item(**values):
@@ -208,6 +213,21 @@ def volumes(folder):
             SOPClassUID="1.2.840.10008.5.1.4.1.1.4")
     for n in range(2):
         carry(folder, "dicom numbered", f"'echo number {n + 1}'", f"dicom numbered take='echo number {n + 1}'", ct + n)
+    for n, unit in enumerate(("ms", "US")):
+        put("units", n, RescaleType=unit, InstanceNumber=lambda z: 4 * n + z + 1, Modality="MR", SOPClassUID="1.2.840.10008.5.1.4.1.1.4")
+    for n, unit in enumerate(("ms", "US")):
+        carry(folder, "dicom units", f"'unit {unit}'", f"dicom units take='unit {unit}'", ct + n)
+    series(folder, "said", lambda file, z: setattr(file, "NumberOfFrames", 0))
+    carry(folder, "dicom said", "correct Number of Frames (0028,0008), or remove it from files of one image", "dicom said", ct,
+          shell=f"{sys.executable} -c \"{CORRECT % ('said', 'del file.NumberOfFrames')}\"")
+    series(folder, "called")
+    for path in os.listdir(f"{folder}/called"):
+        with open(f"{folder}/called/{path}", "rb") as file:
+            data = file.read()
+        with open(f"{folder}/called/{path}", "wb") as file:
+            file.write(data.replace(b"1.2.840.10008.1.2.1\0", b"1.2.840.10008.1.2.5\0", 1))
+    carry(folder, "dicom called", "correct Transfer Syntax UID (0002,0010)", "dicom called", ct,
+          shell=f"{sys.executable} -c \"{CORRECT % ('called', UNCOMPRESSED)}\"")
     carry(folder, "dicom echoes split=none", "write `split: echo` beside the path", "dicom echoes split=echo take='20 ms'", ct)
 
 
@@ -291,6 +311,8 @@ def several_series(folder):
         series(folder, f"numbers/{n}", numbered)
     carry(folder, "dicom numbers", "`join: [number]` reads series 1 and 2, which differ in Series Number only, as one",
           "dicom numbers join=[number]", np.stack([ct, ct + 1, ct + 2]), again=True)
+    series(folder, "turns", lambda file, z: setattr(file, "SeriesInstanceUID", f"1.2.6.{z % 2}"))
+    carry(folder, "dicom turns", "`join: [series]` reads series 1", "dicom turns join=[series]", ct, again=True)
     os.makedirs(f"{folder}/arrays")
     arrays(f"{folder}/arrays")
     for before in ("dicom arrays", ["run", "invert", "-i", "arrays", "-o", "out.h5"], ["info", "arrays"]):

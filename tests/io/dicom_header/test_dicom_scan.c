@@ -304,6 +304,23 @@ static void more_pixels(struct dicom_fixture *f)
     static const unsigned char bytes[2 * 35 + 40];
     ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", bytes, sizeof bytes);
 }
+static void twice_the_pixels(struct dicom_fixture *f)
+{
+    static const unsigned char bytes[2 * 2 * 35];
+    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", bytes, sizeof bytes);
+}
+static void half_the_bits(struct dicom_fixture *f)
+{
+    ts_fixture_us(f, 0x00280100, 8);
+    ts_fixture_us(f, 0x00280101, 8);
+    ts_fixture_us(f, 0x00280102, 7);
+}
+static void three_samples(struct dicom_fixture *f)
+{
+    static const unsigned char bytes[3 * 35 + 1];
+    half_the_bits(f);
+    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", bytes, sizeof bytes);
+}
 static void fewer_pixels(struct dicom_fixture *f)
 {
     static const unsigned char bytes[2 * 35 - 2];

@@ -401,3 +401,61 @@ Test(dicom_agreement, numbers_of_echoes_of_one_echo_time_make_series)
     RUN(rows, 2, check_echoes);
     RUN(one, 1, NULL);
 }
+
+/* ---- series that share the slices of a volume ------------------------------------------------ */
+
+enum { SLICES = 8 };
+
+struct shared {
+    int series[SLICES]; /* of each slice */
+    bool numbered;      /* Series Numbers differ too */
+    const char *thickness, *join;
+};
+
+static void share(struct dicom_fixture *f, int z, void *user)
+{
+    const struct shared *row = user;
+    char text[32];
+    snprintf(text, sizeof text, "0\\0\\%d", 3 * z);
+    ts_fixture_text(f, 0x00200032, "DS", text);
+    ts_fixture_text(f, 0x00180050, "DS", row->thickness);
+    snprintf(text, sizeof text, "1.2.826.0.1.82.%d", row->series[z]);
+    ts_fixture_text(f, 0x0020000E, "UI", text);
+    snprintf(text, sizeof text, "%d", row->numbered ? row->series[z] : 1);
+    ts_fixture_text(f, 0x00200011, "IS", text);
+}
+
+Test(dicom_agreement, series_whose_slices_lie_between_each_other_can_be_joined)
+{
+    static struct shared rows[] = {
+        {{1, 2, 1, 2, 1, 2, 1, 2}, false, "3", "`join: [series]` reads them as one"},
+        {{1, 2, 3, 1, 2, 3, 1, 2}, false, "9", "`join: [series]` reads them as one"},
+        {{1, 1, 1, 2, 2, 1, 1, 1}, false, "6", "`join: [series]` reads them as one"},
+        {{1, 2, 1, 2, 1, 2, 1, 2}, true, "3", "`join: [series, number]` reads them as one"},
+        /* Thick slices overlap, and a series may begin behind another one. */
+        {{1, 2, 1, 2, 1, 2, 1, 2}, true, "6", NULL},
+        {{1, 1, 1, 1, 2, 2, 2, 2}, false, "3", NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        struct dicom_study study;
+        struct dicom_series *joined;
+        size_t n;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, SLICES, share, &rows[r]);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        for (size_t i = 0; i < study.n; i++) {
+            const char *text = rows[r].join ? rows[r].join : "`join:";
+            cr_expect_eq(count_warnings(&study.series[i], text), rows[r].join != NULL,
+                         "row %zu: series %zu", r, i);
+        }
+        study.files.join = 1U << KEY_SERIES | 1U << KEY_NUMBER;
+        cr_assert_eq(ts_dicom_group(&study.files, &ts_dicom_default_rules, study.arena, &joined, &n,
+                                    study.diag),
+                     TS_OK);
+        cr_expect(study.n > 1 && n == 1 && joined->n_images == SLICES && !joined->refusal,
+                  "row %zu: %zu series, then %zu", r, study.n, n);
+        ts_test_study_close(&study);
+        ts_test_remove_folder(folder);
+    }
+}

@@ -468,6 +468,36 @@ Test(dicom_positions, a_radiograph_has_no_place)
     }
 }
 
+/* Pixels without a size are said to be no squares if that is stated. */
+static void make_aspect(struct dicom_fixture *f, int z, void *user)
+{
+    make_radiograph(f, z, NULL);
+    ts_fixture_remove(f, 0x00280030);
+    ts_fixture_text(f, 0x00280034, "IS", user);
+}
+
+Test(dicom_positions, pixels_that_are_no_squares_are_said)
+{
+    static const char *const rows[][2] = {{"2\\1", "2 times as high as wide, which is not used"},
+                                          {"1\\2", "0.5 times as high as wide, which is not used"},
+                                          {"3\\4", "0.75 times as high as wide"},
+                                          {"1\\1", NULL},
+                                          {"x\\1", NULL}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct dicom_study study;
+        char text[16];
+        snprintf(text, sizeof text, "%s", rows[r][0]);
+        ts_fixture_series(folder, 1, make_aspect, text);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        const char *warning = study.series[0].warnings[0];
+        cr_expect(strstr(warning, "and no Pixel Spacing"), "row %zu: %s", r, warning);
+        cr_expect_eq(strstr(warning, "by Pixel Aspect Ratio") != NULL, rows[r][1] != NULL,
+                     "row %zu: %s", r, warning);
+        cr_expect(!rows[r][1] || strstr(warning, rows[r][1]), "row %zu: %s", r, warning);
+        ts_test_study_close(&study);
+    }
+}
+
 /* Every other slice leans by some degrees. */
 static void lean(struct dicom_fixture *f, int z, void *user)
 {

@@ -198,6 +198,15 @@ Test(mask_seg, parts_and_labels)
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_expect(&opened, "", "", labels, TS_U8);
     ts_mask_expect(&opened, "", ", segment: 1", first_only, TS_U8);
+    fixture.background = true; /* the background may be listed, which is no segment */
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    ts_mask_expect(&opened, "", ", segment: 1", first_only, TS_U8);
+    ts_mask_refused(&opened, ", segment: 0", "mask-region");
+    fixture.type = "BINARY";
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-segments");
+    fixture.background = false;
     for (int i = 0; i < NZ; i++)
         for (int k = 0; k < NX * NY; k++)
             pixels[i][k] = pixels[i][k] == 1 ? 100 : pixels[i][k] == 2 ? 99 : 0; /* of 200 */
