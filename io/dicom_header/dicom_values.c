@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_parse.h"
 
@@ -348,6 +349,8 @@ static const struct wanted wanted[] = {
      FIELD(scale_slope), 1, 0},
 };
 static const double SAME_SHARE = 1e-6; /* of a number, by which a repeated one is rounded */
+static const double SAME_B = 10, SAME_B_SHARE = 0.05; /* s/mm2, and of a b-value */
+static const double SAME_COSINE = 0.98, LEAST_LENGTH = 0.1;
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
 _Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED,
                "struct scan has a flag for each");
@@ -526,6 +529,28 @@ static void compare_shared(struct scan *scan, const struct wanted *want)
         ts_dicom_warn(scan, text);
 }
 
+static bool is_private_weighting(const struct wanted *want)
+{
+    return want->creator != PUBLIC && want->target == OF_IMAGE && want->parent == 0 &&
+           ((want->offset == offsetof(struct dicom_image, b_value) && want->size == 1) ||
+            (want->offset == offsetof(struct dicom_image, gradient) && want->size == 3));
+}
+
+/* Warns if a private b-value or gradient is another one than that of the standard's element, which
+ * stands before it. Both may be rounded, and a gradient has no sign. */
+static void compare_private(struct scan *scan, const struct wanted *want, const double before[3])
+{
+    const double *now = field_of(scan, want);
+    const double off = fabs(*now - *before), most = fmax(fabs(*now), fabs(*before));
+    if (want->size == 1 && off > fmax(SAME_B, SAME_B_SHARE * most))
+        ts_dicom_warn(scan, "a private b-value is another one than Diffusion b-value (0018,9087), "
+                            "and is taken");
+    if (want->size == 3 && ts_length(before) > LEAST_LENGTH && ts_length(now) > LEAST_LENGTH &&
+        fabs(ts_dot(now, before)) < SAME_COSINE * ts_length(now) * ts_length(before))
+        ts_dicom_warn(scan, "a private gradient is another one than Diffusion Gradient "
+                            "Orientation (0018,9089), and is taken");
+}
+
 /* Stores the value in its field; false if it is not of its kind. */
 static bool store(const struct wanted *want, const char *bytes, size_t length,
                   const struct dicom_element *element, bool big_endian, struct scan *scan)
@@ -685,10 +710,16 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
         ts_dicom_trim(&text, &text_length);
     if (is_text && text_length == 0)
         return; /* nothing but padding: absent */
+    const bool weighting = is_private_weighting(want);
+    double before[3] = {NAN, NAN, NAN};
+    if (weighting)
+        memcpy(before, field_of(scan, want), want->size * sizeof *before);
     if (!store(want, bytes, length, element, walk->big_endian, scan)) {
         refuse_value(scan, want, element);
         return;
     }
+    if (weighting)
+        compare_private(scan, want, before);
     scan->filled[i] = true;
     scan->shared[i] |= element->root == DICOM_SHARED_GROUPS;
     if (scan->shared[i] && scan->n_frames > 0 && want->target == OF_IMAGE && is_public_group(want))

@@ -86,16 +86,30 @@ static bool runs_against(const struct dicom_series *series, size_t place)
     return against;
 }
 
+/* Returns true if the number falls once, and the last one is before the first: it counts from
+ * another volume on. */
+static bool turns_round(const struct dicom_series *series, size_t place)
+{
+    const size_t last = series->n_volumes - 1;
+    size_t falls = 0;
+    for (size_t v = 1; v <= last; v++)
+        falls += read_clock(series, place, v, 0) < read_clock(series, place, v - 1, 0);
+    return falls == 1 && last > 1 &&
+           read_clock(series, place, last, 0) < read_clock(series, place, 0, 0);
+}
+
 void ts_dicom_compare_orders(struct dicom_series *series)
 {
     char names[256] = "";
     size_t n = 0, firm = 0;
-    const bool timed = !strcmp(series->order, "Acquisition Time"),
+    const bool cyclic = !strcmp(series->order, "Trigger Time"), /* any phase may be the first */
+        timed = !strcmp(series->order, "Acquisition Time"),
                told = timed && ts_dicom_is_undated(series); /* dicom_volumes.c warns of that */
     for (size_t i = 0; i < CLOCKS; i++) {
         const struct clock *clock = &clocks[i];
         if (!strcmp(clock->name, series->order) || !runs_against(series, clock->place) ||
             (clock->factor == 0 && repeats(series, clock->place)) ||
+            (cyclic && turns_round(series, clock->place)) ||
             (told && clock->place == DICOM_NUMBER(instance_number)))
             continue;
         const size_t at = strlen(names);

@@ -74,8 +74,9 @@ static void edit(struct dicom_fixture *f, int i, void *user)
 
 /* These begin or are in the warnings that are tested here, and in no others. */
 static const char *const contradictions[] = {
-    "at all positions", "the times of the volumes are those of", "are no unit vectors",
-    "GE's private", "the values are counts, and Actual Frame Duration"};
+    "at all positions",    "the times of the volumes are those of",
+    "are no unit vectors", "GE's private",
+    "a private ",          "the values are counts, and Actual Frame Duration"};
 
 static int count_warnings(const struct dicom_series *series, const char *text)
 {
@@ -155,6 +156,8 @@ Test(dicom_agreement, attributes_that_give_another_order_are_warned_of)
                     TRIGGERS("0", "30", "60", "90")},
          .slice_s = 10,
          .times = {0, 0.03, 0.06, 0.09}},
+        /* The series may begin with any phase of the cycle. */
+        {.fields = {TRIGGERS("600", "800", "0", "300")}},
         {.fields = {POSITIONS("1", "2", "3", "4"), ACQUISITIONS("4", "3", "2", "1"),
                     TRIGGERS("0", "30", "60", "90")}},
     };
@@ -329,6 +332,31 @@ Test(dicom_agreement, b_values_of_ge_that_contradict_the_standard_are_warned_of)
                     PRIVATE("1000\\8", "1000\\8", "1000\\8", "1000\\8")}},
     };
     RUN(rows, 1, check_b_values);
+}
+
+/* clang-format off */
+#define SIEMENS {0x00190010, "LO", {"SIEMENS MR HEADER", "SIEMENS MR HEADER", "SIEMENS MR HEADER", "SIEMENS MR HEADER"}}
+#define OWN(a, b, c, d) {0x0019100C, "IS", {a, b, c, d}}
+#define OWN_GRADIENTS(a, b, c, d) {0x0019100E, "FD", {a, b, c, d}}
+/* clang-format on */
+
+Test(dicom_agreement, private_weightings_that_contradict_the_standard_are_warned_of)
+{
+    static struct row rows[] = {
+        {.fields = {SIEMENS, WEIGHTED("0", "0", "0", "0"), OWN("0", "500", "1000", "1500")},
+         .warning = "a private b-value is another one than Diffusion b-value (0018,9087)"},
+        {.fields = {SIEMENS, WEIGHTED("0", "500", "1000", "1500"), OWN("0", "500", "1000", "1000"),
+                    GRADIENTS(NULL, "1 0 0", "0 1 0", "0 0 1")},
+         .warning = "a private b-value is another one than Diffusion b-value (0018,9087)"},
+        {.fields = {SIEMENS, WEIGHTED("0", "1000", "1000", "1000"),
+                    OWN("0", "1000", "1000", "1000"), GRADIENTS(NULL, "1 0 0", "0 1 0", "0 0 1"),
+                    OWN_GRADIENTS(NULL, "1 0 0", "0 0 1", "0 1 0")},
+         .warning = "a private gradient is another one than Diffusion Gradient Orientation"},
+        {.fields = {SIEMENS, WEIGHTED("5", "995", "1000", "1005"), OWN("0", "1000", "1000", "1000"),
+                    GRADIENTS("0 0 0", "1 0 0", "0 0.6 0.8", "0 0 1"),
+                    OWN_GRADIENTS(NULL, "-1 0 0", "0 0.61 0.79", "0 0 1")}},
+    };
+    RUN(rows, 1, NULL);
 }
 
 #define UNITS(a)                                                                                   \
