@@ -8,10 +8,13 @@
 
 #include "stages/engine/driver.h"
 
+/* The benchmark calls this function from outside the library. */
+#pragma GCC visibility push(default)
 /* Copies an image to the middle of a larger one, whose margins stay as they are. */
 enum ts_status ts_cuda_embed(const struct stage_context *context, const int64_t n[3],
                              const int64_t wide[3], const float *in, float *out,
                              struct CUstream_st *stream);
+#pragma GCC visibility pop
 /* Does what ts_gather_run() does; the lists are on the device. */
 enum ts_status ts_cuda_gather(const struct stage_context *context,
                               const struct stage_gather *gather, const float *in, float *out,
