@@ -7,7 +7,8 @@ run, on a phantom and two simulated scans that are made first.
 Usage: stage_pages.py PROGRAM [STAGE | --check]
   PROGRAM  build/release/tomostage
   STAGE    writes the page of this stage alone
-  --check  writes nothing: runs the chains, and fails if a page or a picture of docs/stages is not what they give now
+  --check  writes nothing: runs the chains, and fails if a page or a picture of docs/stages is not what they give now, or
+           python/tomostage/stages.py not what the tables say
 
 Needs h5py and numpy, and matplotlib to draw (Debian: python3-h5py python3-matplotlib)."""
 import os
@@ -121,6 +122,10 @@ def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     program, check = os.path.abspath(sys.argv[1]), sys.argv[2:] == ["--check"]
+    # The functions of the Python package are made of the same tables.
+    generate = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python", "generate.py")
+    if subprocess.run([sys.executable, generate, program, *(["--check"] if check else [])], check=False).returncode:
+        sys.exit(1)
     with tempfile.TemporaryDirectory() as folder:
         for command in MADE:
             subprocess.run([word.format(program=program) for word in command], cwd=folder, check=True)
