@@ -16,7 +16,7 @@
 enum { NORMAL = 0x38800000, TOO_LARGE = 0x477FF000, INFINITE = 0x7F800000 };
 
 /* Returns a or b without a branch, which would keep the compiler from vectorizing. */
-static inline int32_t choose(bool first, int32_t a, int32_t b)
+static inline int32_t half_choose(bool first, int32_t a, int32_t b)
 {
     const int32_t mask = -(int32_t)first;
     return (a & mask) | (b & ~mask);
@@ -45,11 +45,11 @@ TS_VECTORIZED float ts_half_round(uint16_t *restrict out, const float *restrict 
         memcpy(&bits, &in[i], sizeof bits);
         const int32_t magnitude = bits & 0x7FFFFFFF;
         int32_t half =
-            choose(magnitude < NORMAL, round_subnormal(magnitude), round_normal(magnitude));
-        half =
-            choose(magnitude < TOO_LARGE, half, choose(magnitude > INFINITE, TS_HALF_NAN, 0x7C00));
+            half_choose(magnitude < NORMAL, round_subnormal(magnitude), round_normal(magnitude));
+        half = half_choose(magnitude < TOO_LARGE, half,
+                           half_choose(magnitude > INFINITE, TS_HALF_NAN, 0x7C00));
         const int32_t lost =
-            choose((magnitude >= TOO_LARGE) & (magnitude < INFINITE), magnitude, 0);
+            half_choose((magnitude >= TOO_LARGE) & (magnitude < INFINITE), magnitude, 0);
         largest = lost > largest ? lost : largest;
         out[i] = (uint16_t)(half | (bits >> 16 & 0x8000));
     }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static void add(struct ts_rounding *rounding, double value)
+static void rounding_add(struct ts_rounding *rounding, double value)
 {
     const double change = fabs(value - (double)(float)value);
     rounding->n += change > 0 && change < (double)INFINITY;
@@ -18,7 +18,7 @@ void ts_rounding_of_doubles(struct ts_rounding *rounding, const double *values, 
 {
     struct ts_rounding sum = *rounding;
     for (size_t i = 0; i < n; i++)
-        add(&sum, values[i]);
+        rounding_add(&sum, values[i]);
     *rounding = sum;
 }
 
@@ -27,8 +27,8 @@ void ts_rounding_of_integers(struct ts_rounding *rounding, const void *values, e
 {
     struct ts_rounding sum = *rounding;
     for (size_t i = 0; i < n; i++)
-        add(&sum, dtype == TS_U32 ? (double)((const uint32_t *)values)[i]
-                                  : (double)((const int32_t *)values)[i]);
+        rounding_add(&sum, dtype == TS_U32 ? (double)((const uint32_t *)values)[i]
+                                           : (double)((const int32_t *)values)[i]);
     *rounding = sum;
 }
 
@@ -40,7 +40,7 @@ void ts_rounding_of_scaled(struct ts_rounding *rounding, const double *stored, s
     for (size_t i = 0; i < n; i++) {
         const double value = slope * stored[i] + intercept;
         if (fmax(fabs(stored[i]), fabs(value)) > float_whole_max)
-            add(&sum, value);
+            rounding_add(&sum, value);
     }
     *rounding = sum;
 }

@@ -48,7 +48,7 @@ static size_t constants_bytes(const struct stage_context *context)
     return (size_t)(context->in.axes[1].n + context->in.axes[2].n) * sizeof(struct neighbor);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void clahe_constants(const struct stage_context *context, void *host)
 {
     const struct clahe_run run = ts_clahe_describe(context);
     struct neighbor *near = (struct neighbor *)host;
@@ -62,8 +62,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
                               : ts_cuda_clahe_skimage_bytes(context, n);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, const struct cuda_call *call)
 {
     return is_opencv(context) ? ts_cuda_clahe_opencv(context, in, out, call)
                               : ts_cuda_clahe_skimage(context, in, out, call);
@@ -71,7 +71,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage_cuda clahe_cuda = {
     .constants_bytes = constants_bytes,
-    .constants = constants,
+    .constants = clahe_constants,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = clahe_map,
 };

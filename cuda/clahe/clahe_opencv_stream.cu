@@ -610,8 +610,9 @@ static void split_slices(struct stream_job *job, int64_t n, int multiprocessors)
 }
 
 template <typename T, int V, int KEYS, int TILE_THREADS>
-static enum ts_status launch(const struct stage_context *context, const struct stream_job &job,
-                             int64_t n, int threads, const struct cuda_call *call)
+static enum ts_status clahe_opencv_stream_launch(const struct stage_context *context,
+                                                 const struct stream_job &job, int64_t n,
+                                                 int threads, const struct cuda_call *call)
 {
     auto *const kernel = stream_slices<T, V, KEYS, TILE_THREADS>;
     const size_t shared = (size_t)(job.tables + threads / count_threads(TILE_THREADS)) *
@@ -650,8 +651,12 @@ enum ts_status ts_cuda_clahe_stream(const struct stage_context *context,
     choose_block(context->device, bytes, &threads, &job.tables);
     split_slices(&job, n, context->device->multiprocessors);
     if (bytes)
-        return vectors ? launch<uint8_t, PIXELS, 8, 32>(context, job, n, threads, call)
-                       : launch<uint8_t, 1, 8, 32>(context, job, n, threads, call);
-    return vectors ? launch<uint16_t, PIXELS, 16, 256>(context, job, n, threads, call)
-                   : launch<uint16_t, 1, 16, 256>(context, job, n, threads, call);
+        return vectors
+                   ? clahe_opencv_stream_launch<uint8_t, PIXELS, 8, 32>(context, job, n, threads,
+                                                                        call)
+                   : clahe_opencv_stream_launch<uint8_t, 1, 8, 32>(context, job, n, threads, call);
+    return vectors
+               ? clahe_opencv_stream_launch<uint16_t, PIXELS, 16, 256>(context, job, n, threads,
+                                                                       call)
+               : clahe_opencv_stream_launch<uint16_t, 1, 16, 256>(context, job, n, threads, call);
 }

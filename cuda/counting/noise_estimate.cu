@@ -207,9 +207,10 @@ size_t ts_cuda_noise_scratch_bytes(const struct stage_context *context,
            rows_bytes(&of, estimate, n) + search;
 }
 
-static enum ts_status measure(const struct stage_context *context, const struct ts_image *slices,
-                              const struct noise_job &job, char *sums, size_t stride,
-                              cudaStream_t stream)
+static enum ts_status noise_estimate_measure(const struct stage_context *context,
+                                             const struct ts_image *slices,
+                                             const struct noise_job &job, char *sums, size_t stride,
+                                             cudaStream_t stream)
 {
     const int64_t n = slices->axes[0].n;
     const dim3 blocks((unsigned)job.rows, (unsigned)(n < 65535 ? n : 65535));
@@ -249,8 +250,8 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
     char *const sums =
         by_slice ? partials : partials + (size_t)slices->z_first * sizeof(struct noise_sum);
     if (status == TS_OK)
-        status = measure(context, slices, job, sums, by_slice ? stride : sizeof(struct noise_sum),
-                         call->stream);
+        status = noise_estimate_measure(context, slices, job, sums,
+                                        by_slice ? stride : sizeof(struct noise_sum), call->stream);
     if (status != TS_OK || !job.coefficients)
         return status;
     struct ts_image coefficients = of.in; /* pixels that are left out have become NaN */

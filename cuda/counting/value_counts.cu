@@ -422,8 +422,9 @@ static enum ts_status launch_passes(const struct stage_context *context,
     return status == TS_OK ? ts_cuda_launched(context, "count_16_passes") : status;
 }
 
-static enum ts_status launch(const struct stage_context *context, const struct count_job &job,
-                             bool own, const struct cuda_call *call)
+static enum ts_status value_counts_launch(const struct stage_context *context,
+                                          const struct count_job &job, bool own,
+                                          const struct cuda_call *call)
 {
     const cudaStream_t stream = call->stream;
     if (job.bytes == 1)
@@ -448,7 +449,7 @@ static enum ts_status count_volume(const struct stage_context *context, const st
         piece.data = (const char *)job.data + done * job.bytes;
         piece.slice_pixels = all - done < most ? all - done : most;
         piece.n_slices = 1;
-        status = launch(context, piece, false, call);
+        status = value_counts_launch(context, piece, false, call);
     }
     return status;
 }
@@ -462,11 +463,11 @@ static enum ts_status count_slices(const struct stage_context *context, const st
     const bool own =
         enough && (bytes || (fits_wide(context) && job.slice_pixels <= words_own_pixels));
     if (own)
-        return launch(context, job, true, call);
+        return value_counts_launch(context, job, true, call);
     if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, call->stream) !=
         cudaSuccess)
         return ts_cuda_launched(context, "clearing of counts");
-    enum ts_status status = launch(context, job, false, call);
+    enum ts_status status = value_counts_launch(context, job, false, call);
     if (status == TS_OK) {
         find_range<<<(unsigned)job.n_slices, 1024, 0, call->stream>>>(job.partials, job.stride,
                                                                       job.n_keys);

@@ -230,7 +230,7 @@ static size_t share_scratch(struct deflate_job *job, const struct device_numbers
     return used;
 }
 
-static struct deflate_job describe(const struct cuda_deflate *call)
+static struct deflate_job deflate_describe(const struct cuda_deflate *call)
 {
     struct deflate_job job = {};
     job.call = *call;
@@ -246,7 +246,7 @@ static struct deflate_job describe(const struct cuda_deflate *call)
 size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job,
                                      const struct device_numbers *device)
 {
-    struct deflate_job described = describe(job);
+    struct deflate_job described = deflate_describe(job);
     return share_scratch(&described, device, NULL);
 }
 
@@ -266,7 +266,7 @@ enum ts_status ts_cuda_deflate(const struct cuda_deflate *job, const struct devi
     const struct stage_context context = ts_cuda_context(&deflate_stage, device, diag);
     if (job->n_chunks == 0 || job->chunk_bytes == 0)
         return TS_OK;
-    struct deflate_job described = describe(job);
+    struct deflate_job described = deflate_describe(job);
     share_scratch(&described, device, scratch);
     described.chunks = (const uint8_t *)chunks;
     described.out = (uint8_t *)out;

@@ -608,8 +608,8 @@ int64_t ts_cuda_deflate_blocks(const struct device_numbers *device)
 }
 
 template <enum cuda_deflate_level LEVEL>
-static enum ts_status launch(const struct stage_context *context, const struct deflate_job *job,
-                             cudaStream_t stream)
+static enum ts_status segments_launch(const struct stage_context *context,
+                                      const struct deflate_job *job, cudaStream_t stream)
 {
     const size_t bytes = shared_bytes(LEVEL);
     const int64_t segments = job->call.n_chunks * job->segments,
@@ -640,6 +640,6 @@ enum ts_status ts_cuda_deflate_segments(const struct stage_context *context,
                                         const struct deflate_job *job, cudaStream_t stream)
 {
     return job->call.level == CUDA_DEFLATE_MATCHES
-               ? launch<CUDA_DEFLATE_MATCHES>(context, job, stream)
-               : launch<CUDA_DEFLATE_RUNS>(context, job, stream);
+               ? segments_launch<CUDA_DEFLATE_MATCHES>(context, job, stream)
+               : segments_launch<CUDA_DEFLATE_RUNS>(context, job, stream);
 }

@@ -126,13 +126,13 @@ static size_t constants_bytes(const struct stage_context *context)
     return size * size * (params->dimensions == BILATERAL_3D ? size : 1) * sizeof(float);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void bilateral_constants(const struct stage_context *context, void *host)
 {
     ts_bilateral_exponents((const struct bilateral_params *)context->params, (float *)host);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status bilateral_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call)
 {
     const struct bilateral_params *params = (const struct bilateral_params *)context->params;
     const int radius = (int)params->radius;
@@ -163,5 +163,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 extern "C" {
 const struct stage_cuda bilateral_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .map = map};
+    .constants_bytes = constants_bytes, .constants = bilateral_constants, .map = bilateral_map};
 }

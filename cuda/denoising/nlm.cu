@@ -291,9 +291,9 @@ static size_t reduce_scratch_bytes(const struct stage_context *context, int, int
     return ts_cuda_noise_scratch_bytes(context, estimate_of(context), n);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status nlm_reduce(const struct stage_context *context, int,
+                                 const struct ts_image *slices, void *partials,
+                                 const struct cuda_call *call)
 {
     const struct nlm_result *result = (const struct nlm_result *)call->result;
     return ts_cuda_noise_add(context, estimate_of(context), slices, &result->noise,
@@ -301,7 +301,7 @@ static enum ts_status reduce(const struct stage_context *context, int,
                              ts_cuda_stride(partial_bytes(context, 0)), call);
 }
 
-static void collect(const struct stage_context *context, int, const void *partial, void *total)
+static void nlm_collect(const struct stage_context *context, int, const void *partial, void *total)
 {
     ts_cuda_noise_collect(context, estimate_of(context), (const char *)partial, total);
 }
@@ -309,8 +309,8 @@ static void collect(const struct stage_context *context, int, const void *partia
 static const struct cuda_reduction reduction = {
     .partial_bytes = partial_bytes,
     .scratch_bytes = reduce_scratch_bytes,
-    .reduce = reduce,
-    .collect = collect,
+    .reduce = nlm_reduce,
+    .collect = nlm_collect,
 };
 
 /* The constant is the percentile that the noise estimate takes. */
@@ -319,7 +319,7 @@ static size_t constants_bytes(const struct stage_context *)
     return sizeof(double);
 }
 
-static void constants(const struct stage_context *, void *host)
+static void nlm_constants(const struct stage_context *, void *host)
 {
     *(double *)host = 50;
 }
@@ -441,8 +441,8 @@ static enum ts_status launch_tiles(const struct stage_context *context, const st
     return ts_cuda_launched(context, "nlm_tiles");
 }
 
-static enum ts_status launch(const struct stage_context *context, const struct nlm_job &job,
-                             const struct nlm_plan &plan, cudaStream_t stream)
+static enum ts_status nlm_launch(const struct stage_context *context, const struct nlm_job &job,
+                                 const struct nlm_plan &plan, cudaStream_t stream)
 {
     if (plan.warps == 0) {
         const int64_t n = (int64_t)job.nz * job.ny * job.nx;
@@ -465,8 +465,8 @@ static enum ts_status launch(const struct stage_context *context, const struct n
 #undef CASE
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status nlm_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, const struct cuda_call *call)
 {
     const struct nlm_params *params = params_of(context);
     const struct nlm_plan plan = plan_of(context);
@@ -507,15 +507,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     TS_CUDA_DTYPES(in->dtype, FILL)
 #undef FILL
     const enum ts_status status = ts_cuda_launched(context, "nlm fill_borders");
-    return status == TS_OK ? launch(context, job, plan, call->stream) : status;
+    return status == TS_OK ? nlm_launch(context, job, plan, call->stream) : status;
 }
 
 extern "C" {
 const struct stage_cuda nlm_cuda = {
     .constants_bytes = constants_bytes,
-    .constants = constants,
+    .constants = nlm_constants,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = nlm_map,
     .reduction = &reduction,
 };
 }

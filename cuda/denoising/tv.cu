@@ -394,7 +394,7 @@ static void lay_out(struct job *job, struct memory_layout *layout)
 }
 
 /* Returns the job of a call that holds n planes. */
-static struct job describe(const struct stage_context *context, int64_t n)
+static struct job tv_describe(const struct stage_context *context, int64_t n)
 {
     struct job job;
     memset(&job, 0, sizeof job);
@@ -413,7 +413,7 @@ static struct job describe(const struct stage_context *context, int64_t n)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    struct job job = describe(context, n + 2 * ts_tv_reach(context).halo);
+    struct job job = tv_describe(context, n + 2 * ts_tv_reach(context).halo);
     struct memory_layout layout = {NULL, CUDA_ALIGNMENT, 0};
     lay_out(&job, &layout);
     return layout.bytes;
@@ -456,7 +456,7 @@ static unsigned blocks_for(int64_t n)
     return (unsigned)min(ts_cuda_parts(n, THREADS), (int64_t)1 << 20);
 }
 
-static enum ts_status begin(struct job *job, const void *in, const uint64_t *valid)
+static enum ts_status tv_begin(struct job *job, const void *in, const uint64_t *valid)
 {
     const int64_t n = job->planes.n * job->planes.plane;
     const size_t bytes = (size_t)n * sizeof(float);
@@ -664,7 +664,7 @@ static __global__ void carried_out(struct cuda_report report)
 }
 
 /* Reports iteration i if looks do not: with stop TV_NEVER, the only look is the last one. */
-static enum ts_status report(const struct job *job, int64_t i)
+static enum ts_status tv_report(const struct job *job, int64_t i)
 {
     if (!job->call->progress || job->params->stop != TV_NEVER)
         return TS_OK;
@@ -687,19 +687,19 @@ static enum ts_status iterate(struct job *job, float *out)
             return status;
         status = advance(job, &i, &step, &side);
         if (status == TS_OK)
-            status = report(job, i);
+            status = tv_report(job, i);
         if (status != TS_OK)
             return status;
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status tv_map(const struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t n = out->axes[0].n, halo = ts_tv_reach(context).halo;
     const struct tv_range range = ts_tv_range(context, out);
     const bool volume = ((const struct tv_params *)context->params)->dimensions == TV_3D;
-    struct job job = describe(context, volume ? range.end - range.first : n);
+    struct job job = tv_describe(context, volume ? range.end - range.first : n);
     struct memory_layout layout = {call->scratch, CUDA_ALIGNMENT, 0};
     const struct tv_params scaled = ts_tv_in_units(job.params);
     lay_out(&job, &layout);
@@ -710,7 +710,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     job.stream = call->stream;
     job.range = {0, job.planes.n, volume ? range.z - range.first : 0, n};
     const int64_t skipped = volume ? range.first - (out->z_first - halo) : 0;
-    enum ts_status status = begin(&job, ts_slice_data(in, skipped), ts_slice_valid(in, skipped));
+    enum ts_status status = tv_begin(&job, ts_slice_data(in, skipped), ts_slice_valid(in, skipped));
     if (status == TS_OK)
         status = iterate(&job, (float *)out->data);
     if (status != TS_OK)
@@ -727,5 +727,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern "C" {
-const struct stage_cuda tv_cuda = {.scratch_bytes = scratch_bytes, .map = map, .iterates = true};
+const struct stage_cuda tv_cuda = {.scratch_bytes = scratch_bytes, .map = tv_map, .iterates = true};
 }

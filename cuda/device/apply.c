@@ -97,7 +97,7 @@ static enum ts_status feed(void *from, int input, int64_t z, int64_t n,
     return status;
 }
 
-static enum ts_status fill(struct apply *apply, void *at, int byte, size_t bytes)
+static enum ts_status apply_fill(struct apply *apply, void *at, int byte, size_t bytes)
 {
     return ts_cuda_fill(apply->session, CUDA_COMPUTE, at, byte, bytes);
 }
@@ -127,11 +127,11 @@ static enum ts_status map_slab(struct apply *apply, const struct ts_image *padde
     unsigned char guards[2 * GUARD], *end = apply->output + GUARD + bytes;
     target.data = apply->output + GUARD;
     target.valid = NULL; /* only runs pass on what is valid */
-    enum ts_status status = fill(apply, apply->output, GUARD_BYTE, GUARD);
+    enum ts_status status = apply_fill(apply, apply->output, GUARD_BYTE, GUARD);
     if (status == TS_OK)
-        status = fill(apply, target.data, POISON_BYTE, bytes);
+        status = apply_fill(apply, target.data, POISON_BYTE, bytes);
     if (status == TS_OK)
-        status = fill(apply, end, GUARD_BYTE, GUARD);
+        status = apply_fill(apply, end, GUARD_BYTE, GUARD);
     if (status == TS_OK)
         status = ts_driver_slab(apply->driver, padded, 1, slices, &target);
     if (status == TS_OK)

@@ -189,7 +189,7 @@ enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_dia
                             : "another device (--device cuda:N), or --device cpu");
 }
 
-static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
+static enum ts_status device_fail(struct ts_diag *diag, const char *what, int result)
 {
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
                   "the CUDA driver refused %s with error %d", what, result);
@@ -198,7 +198,7 @@ static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
 
 /* Looks a function up in the library, and returns whether it is there. POSIX allows a data pointer
  * from dlsym to be used as a function pointer. */
-static bool find(void *library, const char *name, void *function)
+static bool device_find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
     *(void **)function = symbol;
@@ -228,13 +228,13 @@ static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
                             needed_driver());
     }
     void *library = driver->library;
-    if (find(library, "cuInit", &driver->init) &&
-        find(library, "cuDriverGetVersion", &driver->driver_version) &&
-        find(library, "cuDeviceGetCount", &driver->device_count) &&
-        find(library, "cuDeviceGet", &driver->device_get) &&
-        find(library, "cuDeviceGetName", &driver->device_name) &&
-        find(library, "cuDeviceTotalMem_v2", &driver->device_memory) &&
-        find(library, "cuDeviceGetAttribute", &driver->device_attribute))
+    if (device_find(library, "cuInit", &driver->init) &&
+        device_find(library, "cuDriverGetVersion", &driver->driver_version) &&
+        device_find(library, "cuDeviceGetCount", &driver->device_count) &&
+        device_find(library, "cuDeviceGet", &driver->device_get) &&
+        device_find(library, "cuDeviceGetName", &driver->device_name) &&
+        device_find(library, "cuDeviceTotalMem_v2", &driver->device_memory) &&
+        device_find(library, "cuDeviceGetAttribute", &driver->device_attribute))
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
                   "libcuda.so.1 lacks functions that every driver since CUDA 11 has, and CUDA "
@@ -291,10 +291,10 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
                             "fork before CUDA starts, start a program anew, or take --device cpu");
     }
     if (result != RESULT_SUCCESS)
-        return fail(diag, "to start (cuInit)", result);
+        return device_fail(diag, "to start (cuInit)", result);
     result = driver->device_count(&n);
     if (result != RESULT_SUCCESS)
-        return fail(diag, "to count devices (cuDeviceGetCount)", result);
+        return device_fail(diag, "to count devices (cuDeviceGetCount)", result);
     if (n == 0)
         return no_device(diag);
     found->n = n < CUDA_MAX_DEVICES ? n : CUDA_MAX_DEVICES;
@@ -302,7 +302,7 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
         found->devices[i].index = i;
         result = describe_device(driver, &found->devices[i]);
         if (result != RESULT_SUCCESS)
-            return fail(diag, "to describe a device", result);
+            return device_fail(diag, "to describe a device", result);
     }
     return TS_OK;
 }
@@ -330,7 +330,7 @@ bool ts_cuda_started(void)
 {
     int (*device_count)(int *), n;
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    const bool started = library && find(library, "cuDeviceGetCount", &device_count) &&
+    const bool started = library && device_find(library, "cuDeviceGetCount", &device_count) &&
                          device_count(&n) == RESULT_SUCCESS;
     if (library)
         dlclose(library);
@@ -345,7 +345,7 @@ enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *di
     if (status == TS_OK) {
         const int result = driver.driver_version(&found->driver);
         if (result != RESULT_SUCCESS)
-            status = fail(diag, "to report its version (cuDriverGetVersion)", result);
+            status = device_fail(diag, "to report its version (cuDriverGetVersion)", result);
         else
             status = found->driver < driver_needed() ? refuse_driver(found->driver, diag)
                                                      : list_devices(&driver, found, diag);

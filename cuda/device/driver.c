@@ -214,7 +214,7 @@ size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-static enum ts_status fill(struct cuda_driver *driver, void *at, size_t bytes)
+static enum ts_status driver_fill(struct cuda_driver *driver, void *at, size_t bytes)
 {
     return ts_cuda_fill(driver->session, CUDA_COMPUTE, at, 0, bytes);
 }
@@ -223,13 +223,13 @@ static enum ts_status fill(struct cuda_driver *driver, void *at, size_t bytes)
 static enum ts_status allocate_cleared(struct cuda_driver *driver, size_t bytes, void **at)
 {
     *at = ts_cuda_allocate(driver->session, bytes);
-    return *at ? fill(driver, *at, bytes) : TS_RUN_FAILED;
+    return *at ? driver_fill(driver, *at, bytes) : TS_RUN_FAILED;
 }
 
 static enum ts_status clear_refused(struct cuda_driver *driver)
 {
     memset(driver->seen, 0, sizeof *driver->seen);
-    return fill(driver, driver->refused, sizeof *driver->refused);
+    return driver_fill(driver, driver->refused, sizeof *driver->refused);
 }
 
 static enum ts_status create_refused(struct cuda_driver *driver)
@@ -398,7 +398,7 @@ static enum ts_status restart(struct stage_driver *base)
     base->context.result = NULL;
     memset(driver->begun, 0, sizeof driver->begun);
     enum ts_status status =
-        fill(driver, driver->results, results_bytes(context, base->slab_slices));
+        driver_fill(driver, driver->results, results_bytes(context, base->slab_slices));
     if (status == TS_OK && driver->checks)
         status = ts_cuda_wait(driver->session, CUDA_COMPUTE); /* waits for copies of what was
                                                                * refused before */
@@ -478,15 +478,15 @@ static enum ts_status reduce_packed(struct cuda_driver *driver, int input,
         if (views[0].axes[2].n > 0)
             status = reduction->reduce(context, input, views, partial, &call);
         else if (of_slices)
-            status = fill(driver, partial, stride);
+            status = driver_fill(driver, partial, stride);
     }
     return status;
 }
 
 /* Enqueues the reduction of these slices into the partial of the volume, or into those of the
  * slices. */
-static enum ts_status reduce(struct cuda_driver *driver, int input, const struct ts_image *slices,
-                             bool of_slices)
+static enum ts_status driver_reduce(struct cuda_driver *driver, int input,
+                                    const struct ts_image *slices, bool of_slices)
 {
     const struct cuda_call call = call_of(driver);
     if (ts_stage_packs_now(&driver->base.context, input))
@@ -495,7 +495,8 @@ static enum ts_status reduce(struct cuda_driver *driver, int input, const struct
                                            driver->partials[input], &call);
 }
 
-static enum ts_status add(struct stage_driver *base, int input, const struct ts_image *slices)
+static enum ts_status driver_add(struct stage_driver *base, int input,
+                                 const struct ts_image *slices)
 {
     struct cuda_driver *driver = cuda_of(base);
     const struct cuda_reduction *reduction = driver->cuda->reduction;
@@ -504,10 +505,10 @@ static enum ts_status add(struct stage_driver *base, int input, const struct ts_
         return TS_OK;
     enum ts_status status = mark(driver, TS_OK);
     if (status == TS_OK && !driver->begun[input])
-        status = fill(driver, driver->partials[input], bytes);
+        status = driver_fill(driver, driver->partials[input], bytes);
     driver->begun[input] = true;
     if (status == TS_OK)
-        status = reduce(driver, input, slices, false);
+        status = driver_reduce(driver, input, slices, false);
     return mark(driver, status);
 }
 
@@ -544,7 +545,7 @@ static enum ts_status finish_on_host(struct cuda_driver *driver)
     return status;
 }
 
-static enum ts_status finish(struct stage_driver *base)
+static enum ts_status driver_finish(struct stage_driver *base)
 {
     struct cuda_driver *driver = cuda_of(base);
     const struct cuda_call call = call_of(driver);
@@ -613,7 +614,7 @@ static void collect_refused(const void *of_driver, int64_t i, void *total)
     driver->cuda->reduction->collect(&driver->base.context, 0, driver->seen->partial, total);
 }
 
-static enum ts_status refuse(struct stage_driver *base)
+static enum ts_status driver_refuse(struct stage_driver *base)
 {
     const struct cuda_driver *driver = cuda_of(base);
     return ts_stage_reduced_slices(base->reduced, 0, driver->seen->past - 1, 1, collect_refused,
@@ -633,9 +634,10 @@ static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_i
         context->round = round;
         status = mark(driver, TS_OK);
         if (status == TS_OK && (!reduction->overwrites || !reduction->overwrites(context)))
-            status = fill(driver, driver->partials[0], (size_t)n * partial_stride(driver, true));
+            status =
+                driver_fill(driver, driver->partials[0], (size_t)n * partial_stride(driver, true));
         if (status == TS_OK)
-            status = reduce(driver, 0, slices, true);
+            status = driver_reduce(driver, 0, slices, true);
         if (status == TS_OK && driver->finishes)
             status = reduction->finish(context, driver->partials[0], driver->results, n, &call);
         if (status == TS_OK && driver->checks)
@@ -648,8 +650,8 @@ static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_i
     return status;
 }
 
-static enum ts_status map(struct stage_driver *base, const struct ts_image *slices,
-                          struct ts_image *out)
+static enum ts_status driver_map(struct stage_driver *base, const struct ts_image *slices,
+                                 struct ts_image *out)
 {
     struct cuda_driver *driver = cuda_of(base);
     struct cuda_call call = call_of(driver);
@@ -678,8 +680,8 @@ static enum ts_status copy(struct stage_driver *base, void *to, const void *from
                         from ? from : driver->outside, bytes);
 }
 
-static enum ts_status collect(struct stage_driver *base, void *to, const void *const *from, int n,
-                              size_t slice_bytes)
+static enum ts_status driver_collect(struct stage_driver *base, void *to, const void *const *from,
+                                     int n, size_t slice_bytes)
 {
     const struct cuda_driver *driver = cuda_of(base);
     struct cuda_slices slices;
@@ -708,25 +710,25 @@ static enum ts_status mark_zeros(struct stage_driver *base, const struct ts_imag
                               base->context.diag);
 }
 
-static enum ts_status choose(struct stage_driver *base, const struct ts_image *slices,
-                             const struct ts_image *mask, const struct ts_image *out)
+static enum ts_status driver_choose(struct stage_driver *base, const struct ts_image *slices,
+                                    const struct ts_image *mask, const struct ts_image *out)
 {
     return ts_cuda_valid_choose(&base->context, slices, mask, out->valid,
                                 ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
 }
 
-static const struct stage_driver_calls calls = {.add = add,
-                                                .finish = finish,
+static const struct stage_driver_calls calls = {.add = driver_add,
+                                                .finish = driver_finish,
                                                 .reduce_slices = reduce_slices,
                                                 .refused = refused,
-                                                .refuse = refuse,
-                                                .map = map,
+                                                .refuse = driver_refuse,
+                                                .map = driver_map,
                                                 .copy = copy,
-                                                .collect = collect,
+                                                .collect = driver_collect,
                                                 .set = set,
                                                 .fill = fill_invalid,
                                                 .mark = mark_zeros,
-                                                .choose = choose,
+                                                .choose = driver_choose,
                                                 .restart = restart,
                                                 .renew = renew,
                                                 .destroy = destroy};

@@ -74,7 +74,7 @@ static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult 
                          "cuFFT: %s failed: %s (%d)", what, result_name(result), (int)result);
 }
 
-static bool find(void)
+static bool fft_find(void)
 {
     const struct {
         void **at;
@@ -103,7 +103,7 @@ static bool open_at(const char *path, int flags)
 {
     if (!cufft.library)
         cufft.library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
-    if (cufft.library && !find()) {
+    if (cufft.library && !fft_find()) {
         dlclose(cufft.library);
         cufft.library = NULL;
     }

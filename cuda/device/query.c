@@ -59,8 +59,8 @@ static enum ts_status refuse_late(struct ts_diag *diag)
     return hint(diag);
 }
 
-static enum ts_status report(const struct answer *answer, struct cuda_devices *found,
-                             struct ts_diag *diag)
+static enum ts_status query_report(const struct answer *answer, struct cuda_devices *found,
+                                   struct ts_diag *diag)
 {
     *found = answer->found;
     if (answer->status == TS_OK)
@@ -139,7 +139,7 @@ static bool wait_until_over(void)
 static enum ts_status wait_for_thread(struct cuda_devices *found, struct ts_diag *diag)
 {
     *found = (struct cuda_devices){0};
-    return wait_until_over() ? report(&thread.answer, found, diag) : refuse_late(diag);
+    return wait_until_over() ? query_report(&thread.answer, found, diag) : refuse_late(diag);
 }
 
 void ts_cuda_start_end(void)
@@ -261,5 +261,5 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     const int status = reap(child, late);
     if (!whole)
         return late ? refuse_late(diag) : refuse_end(diag, status);
-    return report(&answer, found, diag);
+    return query_report(&answer, found, diag);
 }

@@ -19,7 +19,8 @@ static __global__ void square(unsigned *out)
         out[i] = i * i;
 }
 
-static enum ts_status run(struct cuda_session *session, unsigned *out, struct ts_diag *diag)
+static enum ts_status selftest_run(struct cuda_session *session, unsigned *out,
+                                   struct ts_diag *diag)
 {
     unsigned *d_out = (unsigned *)ts_cuda_allocate(session, N * sizeof *out);
     if (!d_out)
@@ -41,7 +42,7 @@ enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag)
     snprintf(device.name, sizeof device.name, "CUDA device %d", index);
     enum ts_status status = ts_cuda_session_create(&device, sizeof out, diag, &session);
     if (status == TS_OK)
-        status = run(session, out, diag);
+        status = selftest_run(session, out, diag);
     ts_cuda_session_destroy(session);
     for (unsigned i = 0; status == TS_OK && i < N; i++)
         if (out[i] != i * i) {

@@ -29,7 +29,7 @@ struct memory {
     unsigned long long total, available, used;
 };
 
-static bool find(void *library, const char *name, void *function)
+static bool session_find(void *library, const char *name, void *function)
 {
     void *address = dlsym(library, name);
     memcpy(function, &address,
@@ -45,10 +45,10 @@ bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total)
     struct memory memory;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL), *device;
     bool known = false;
-    if (library && find(library, "nvmlInit_v2", &init) &&
-        find(library, "nvmlShutdown", &shutdown) &&
-        find(library, "nvmlDeviceGetHandleByPciBusId_v2", &by_address) &&
-        find(library, "nvmlDeviceGetMemoryInfo", &memory_of) && init() == 0) {
+    if (library && session_find(library, "nvmlInit_v2", &init) &&
+        session_find(library, "nvmlShutdown", &shutdown) &&
+        session_find(library, "nvmlDeviceGetHandleByPciBusId_v2", &by_address) &&
+        session_find(library, "nvmlDeviceGetMemoryInfo", &memory_of) && init() == 0) {
         known = by_address(pci, &device) == 0 && memory_of(device, &memory) == 0;
         shutdown();
     }
@@ -526,7 +526,7 @@ static cudaError_t allocate_on_device(const struct cuda_session *session, size_t
     return error;
 }
 
-static void *allocate(struct cuda_session *session, size_t bytes, int kind)
+static void *session_allocate(struct cuda_session *session, size_t bytes, int kind)
 {
     static const _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
     if (bytes == 0) /* a plan counts nothing for it, and nobody writes to it */
@@ -545,12 +545,12 @@ static void *allocate(struct cuda_session *session, size_t bytes, int kind)
 
 void *ts_cuda_allocate(struct cuda_session *session, size_t bytes)
 {
-    return allocate(session, bytes, ON_DEVICE);
+    return session_allocate(session, bytes, ON_DEVICE);
 }
 
 void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes)
 {
-    return allocate(session, bytes, PINNED);
+    return session_allocate(session, bytes, PINNED);
 }
 
 enum ts_status ts_cuda_pin(struct cuda_session *session, void *at, size_t bytes)

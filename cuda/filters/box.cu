@@ -555,8 +555,8 @@ struct box_launch ts_cuda_box_launch(const struct stage_context *context, const 
     return launch;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, const struct cuda_call *call)
 {
     const struct box_params *params = (const struct box_params *)context->params;
     const struct box_launch launch = ts_cuda_box_launch(context, in, out, call);
@@ -590,5 +590,5 @@ static bool textures(const struct stage_context *context)
 
 extern "C" {
 const struct stage_cuda box_cuda = {
-    .scratch_bytes = scratch_bytes, .map = map, .textures = textures};
+    .scratch_bytes = scratch_bytes, .map = box_map, .textures = textures};
 }

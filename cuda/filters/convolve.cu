@@ -169,7 +169,8 @@ static enum ts_status launch_tile(const struct stage_context *context,
     return ts_cuda_launched(context, "convolve_tile");
 }
 
-static int describe(const struct stage_context *context, struct convolve_weights kernels[2])
+static int convolve_describe(const struct stage_context *context,
+                             struct convolve_weights kernels[2])
 {
     return ts_convolve_kernels((const struct convolve_params *)context->params, kernels);
 }
@@ -177,15 +178,16 @@ static int describe(const struct stage_context *context, struct convolve_weights
 static size_t constants_bytes(const struct stage_context *context)
 {
     struct convolve_weights kernels[2];
-    const int n = describe(context, kernels);
+    const int n = convolve_describe(context, kernels);
     return (size_t)n * (size_t)kernels[0].rows *
            (size_t)ts_cuda_convolve_step((int)kernels[0].columns) * sizeof(double);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void convolve_constants(const struct stage_context *context, void *host)
 {
     struct convolve_weights kernels[2];
-    const int n = describe(context, kernels), step = ts_cuda_convolve_step((int)kernels[0].columns);
+    const int n = convolve_describe(context, kernels),
+              step = ts_cuda_convolve_step((int)kernels[0].columns);
     double *row = (double *)host;
     memset(host, 0, constants_bytes(context));
     for (int i = 0; i < n; i++)
@@ -196,7 +198,7 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-static int count(const double *weights, int64_t n)
+static int convolve_count(const double *weights, int64_t n)
 {
     int found = 0;
     for (int64_t i = 0; i < n; i++)
@@ -204,21 +206,22 @@ static int count(const double *weights, int64_t n)
     return found;
 }
 
-static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
-                             const struct cuda_call *call)
+static enum ts_status convolve_launch(const struct stage_context *context,
+                                      const struct convolve_job *job, const struct cuda_call *call)
 {
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     if (job->nx > CONVOLVE_MOST || job->ny > CONVOLVE_MOST)
         return launch_tile(context, job, call);
     const bool exact = ts_convolve_is_exact(job->kernels, job->n_kernels, job->dtype) &&
                        ts_cuda_convolve_taps_fit(job, true);
-    const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
+    const int n_taps = convolve_count(job->kernels[0].weights, job->rows * job->columns);
     int few = 9;
     if (exact)
         few = ts_cuda_fast_doubles(context) ? 25 : INT32_MAX;
-    const bool separable = n_taps > few && job->n_kernels == 1 &&
-                           ts_convolve_separate(&job->kernels[0], 8 * DBL_EPSILON, across, down) &&
-                           count(across, job->columns) + count(down, job->rows) < n_taps;
+    const bool separable =
+        n_taps > few && job->n_kernels == 1 &&
+        ts_convolve_separate(&job->kernels[0], 8 * DBL_EPSILON, across, down) &&
+        convolve_count(across, job->columns) + convolve_count(down, job->rows) < n_taps;
     if (separable)
         return ts_cuda_convolve_separable(context, job, across, down, call);
     if (exact || ts_cuda_convolve_taps_fit(job, false))
@@ -319,13 +322,13 @@ static enum ts_status launch_mend(const struct stage_context *context,
     return ts_cuda_launched(context, "convolve mend");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status convolve_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call)
 {
     const struct convolve_params *params = (const struct convolve_params *)context->params;
     struct convolve_weights kernels[2];
     struct convolve_job job = {.in = in->data, .out = (float *)out->data};
-    job.n_kernels = describe(context, kernels);
+    job.n_kernels = convolve_describe(context, kernels);
     job.nx = in->axes[2].n;
     job.ny = in->axes[1].n;
     job.nz = out->axes[0].n;
@@ -339,9 +342,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     job.kernels = kernels;
     job.valid = in->valid;
     job.words = (int64_t)(ts_valid_bytes(in) / sizeof *in->valid);
-    const enum ts_status status = launch(context, &job, call);
+    const enum ts_status status = convolve_launch(context, &job, call);
     return status == TS_OK && job.valid ? launch_mend(context, &job, call) : status;
 }
 
 const struct stage_cuda convolve_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .map = map};
+    .constants_bytes = constants_bytes, .constants = convolve_constants, .map = convolve_map};

@@ -218,8 +218,9 @@ static enum ts_status launch_small(const struct stage_context *context,
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
-                             const double *across, const double *down, const struct cuda_call *call)
+static enum ts_status
+convolve_separable_launch(const struct stage_context *context, const struct convolve_job *job,
+                          const double *across, const double *down, const struct cuda_call *call)
 {
     const int side = job->rows > job->columns ? job->rows : job->columns;
     if (side > 7)
@@ -233,7 +234,7 @@ enum ts_status ts_cuda_convolve_separable(const struct stage_context *context,
                                           const double *down, const struct cuda_call *call)
 {
     enum ts_status status;
-#define LAUNCH(T) status = launch<T>(context, job, across, down, call)
+#define LAUNCH(T) status = convolve_separable_launch<T>(context, job, across, down, call)
     TS_CUDA_BIT_TYPES(job->dtype, LAUNCH)
 #undef LAUNCH
     return status;

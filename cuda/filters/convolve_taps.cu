@@ -13,8 +13,9 @@ bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact)
 }
 
 template <typename T, typename Sum, int SIDE, int N_KERNELS>
-static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
-                             const struct cuda_call *call)
+static enum ts_status convolve_taps_launch(const struct stage_context *context,
+                                           const struct convolve_job *job,
+                                           const struct cuda_call *call)
 {
     struct march_weights<Sum, SIDE, N_KERNELS * SIDE> weights {
     };
@@ -38,10 +39,10 @@ static enum ts_status launch_side(const struct stage_context *context,
                                   const struct convolve_job *job, const struct cuda_call *call)
 {
     if (job->rows <= 3 && job->columns <= 3)
-        return launch<T, Sum, 3, 1>(context, job, call);
+        return convolve_taps_launch<T, Sum, 3, 1>(context, job, call);
     if (job->rows <= 5 && job->columns <= 5)
-        return launch<T, Sum, 5, 1>(context, job, call);
-    return launch<T, Sum, 7, 1>(context, job, call);
+        return convolve_taps_launch<T, Sum, 5, 1>(context, job, call);
+    return convolve_taps_launch<T, Sum, 7, 1>(context, job, call);
 }
 
 enum ts_status ts_cuda_convolve_taps(const struct stage_context *context,
@@ -53,8 +54,9 @@ enum ts_status ts_cuda_convolve_taps(const struct stage_context *context,
         return ts_dtype_bytes(job->dtype) == 1 ? launch_side<uint8_t, float>(context, job, call)
                                                : launch_side<uint16_t, float>(context, job, call);
 #define TWO(T)                                                                                     \
-    status = launch<T, typename std::conditional<sizeof(T) <= 2, float, double>::type, 3, 2>(      \
-        context, job, call)
+    status =                                                                                       \
+        convolve_taps_launch<T, typename std::conditional<sizeof(T) <= 2, float, double>::type, 3, \
+                             2>(context, job, call)
 #define ONE(T) status = launch_side<T, double>(context, job, call)
     if (job->n_kernels == 2)
         TS_CUDA_BIT_TYPES(job->dtype, TWO)

@@ -115,7 +115,7 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 }
 
 /* Returns the place of a column in shared memory. */
-static inline __host__ __device__ int place(int column)
+static inline __host__ __device__ int gaussian_place(int column)
 {
     return column + column / SUMS;
 }
@@ -123,7 +123,7 @@ static inline __host__ __device__ int place(int column)
 /* Returns the floats of shared memory that one row takes. */
 static inline __host__ __device__ int row_floats(int radius)
 {
-    return place(ROW_COLUMNS + 2 * radius + 2 * SUMS);
+    return gaussian_place(ROW_COLUMNS + 2 * radius + 2 * SUMS);
 }
 
 template <typename T>
@@ -142,26 +142,26 @@ static __global__ void __launch_bounds__(ROW_THREADS *ROWS)
     for (int i = threadIdx.x; inside && i < n + 2 * pass.radius; i += ROW_THREADS) {
         const int64_t x = first - pass.radius + i,
                       from = ts_cuda_border_index(x, pass.nx, pass.border);
-        samples[place(i)] = from < 0 ? pass.constant : (float)in[from];
+        samples[gaussian_place(i)] = from < 0 ? pass.constant : (float)in[from];
     }
     __syncthreads();
-    const float *const window = samples + place(own);
+    const float *const window = samples + gaussian_place(own);
     gaussian_sums(
-        pass.weights, 2 * pass.radius + 1, [=](int i) { return window[place(i)]; }, sums);
+        pass.weights, 2 * pass.radius + 1, [=](int i) { return window[gaussian_place(i)]; }, sums);
     __syncthreads();
 #pragma unroll
     for (int s = 0; s < SUMS; s++)
-        samples[place(own) + s] = sums[s];
+        samples[gaussian_place(own) + s] = sums[s];
     __syncthreads();
     for (int i = threadIdx.x; inside && i < n; i += ROW_THREADS)
-        out[row * pass.nx + first + i] = samples[place(i)];
+        out[row * pass.nx + first + i] = samples[gaussian_place(i)];
 }
 
 /* ---- launch ---------------------------------------------------------------------------------- */
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const T *in, float *out,
-                             const struct gaussian_pass *pass, cudaStream_t stream)
+static enum ts_status gaussian_launch(const struct stage_context *context, const T *in, float *out,
+                                      const struct gaussian_pass *pass, cudaStream_t stream)
 {
     if (pass->axis == 2) {
         const size_t bytes = (size_t)(ROWS * row_floats(pass->radius)) * sizeof(float);
@@ -203,14 +203,14 @@ static enum ts_status map_separable(const struct stage_context *context,
         passes[axis] = {job->n[0],         job->n[1],   job->n[2],     axis,
                         job->radius[axis], job->border, job->constant, job->weights[axis]};
 #define FIRST(T)                                                                                   \
-    status = launch(context, (const T *)job->in, volume ? slices : rows, &passes[volume ? 0 : 2],  \
-                    call->stream)
+    status = gaussian_launch(context, (const T *)job->in, volume ? slices : rows,                  \
+                             &passes[volume ? 0 : 2], call->stream)
     TS_CUDA_DTYPES(context->in.dtype, FIRST)
 #undef FIRST
     if (status == TS_OK && volume)
-        status = launch(context, (const float *)slices, rows, &passes[2], call->stream);
+        status = gaussian_launch(context, (const float *)slices, rows, &passes[2], call->stream);
     return status == TS_OK
-               ? launch(context, (const float *)rows, job->out, &passes[1], call->stream)
+               ? gaussian_launch(context, (const float *)rows, job->out, &passes[1], call->stream)
                : status;
 }
 
@@ -221,8 +221,8 @@ static int weights_of(int radius)
     return (2 * radius + 1 + 3) / 4 * 4;
 }
 
-static struct gaussian_job describe(const struct stage_context *context, int64_t n,
-                                    const float *weights)
+static struct gaussian_job gaussian_describe(const struct stage_context *context, int64_t n,
+                                             const float *weights)
 {
     const struct gaussian_params *params = (const struct gaussian_params *)context->params;
     struct gaussian_job job = {};
@@ -244,13 +244,13 @@ static bool is_fused(const struct stage_context *context)
 
 static size_t constants_bytes(const struct stage_context *context)
 {
-    const struct gaussian_job job = describe(context, 0, NULL);
+    const struct gaussian_job job = gaussian_describe(context, 0, NULL);
     return (size_t)(weights_of(job.radius[0]) + weights_of(job.radius[1]) +
                     weights_of(job.radius[2])) *
            sizeof(float);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void gaussian_constants(const struct stage_context *context, void *host)
 {
     float *weights = (float *)host;
     for (int axis = 0; axis < 3; axis++) {
@@ -262,7 +262,7 @@ static void constants(const struct stage_context *context, void *host)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    const struct gaussian_job job = describe(context, n, NULL);
+    const struct gaussian_job job = gaussian_describe(context, n, NULL);
     if (context->in.masked)
         return ts_cuda_masked_means_bytes(context, n);
     return is_fused(context) ? ts_cuda_gaussian_fused_bytes(context, &job) : separable_bytes(&job);
@@ -283,10 +283,11 @@ static enum ts_status map_masked(const struct stage_context *context,
     return ts_cuda_masked_means(context, &window, in, out, call);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status gaussian_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call)
 {
-    struct gaussian_job job = describe(context, out->axes[0].n, (const float *)call->constants);
+    struct gaussian_job job =
+        gaussian_describe(context, out->axes[0].n, (const float *)call->constants);
     job.in = in->data;
     job.out = (float *)out->data;
     if (context->in.masked)
@@ -295,6 +296,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda gaussian_cuda = {.constants_bytes = constants_bytes,
-                                         .constants = constants,
+                                         .constants = gaussian_constants,
                                          .scratch_bytes = scratch_bytes,
-                                         .map = map};
+                                         .map = gaussian_map};

@@ -447,8 +447,8 @@ size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context,
 }
 
 template <int R, bool FLOATS, bool VOLUME, bool MASKED>
-static enum ts_status launch(const struct stage_context *context, const struct fused_plan *plan,
-                             cudaStream_t stream)
+static enum ts_status gaussian_fused_launch(const struct stage_context *context,
+                                            const struct fused_plan *plan, cudaStream_t stream)
 {
     const size_t bytes = fused_tile<R>::BYTES;
     const enum ts_status status =
@@ -464,10 +464,12 @@ static enum ts_status launch_all(const struct stage_context *context, const stru
                                  cudaStream_t stream)
 {
     if (context->in.dtype != TS_F32)
-        return launch<R, false, VOLUME, false>(context, plan, stream);
-    const enum ts_status status = launch<R, true, VOLUME, false>(context, plan, stream);
-    return status == TS_OK && plan->flags ? launch<R, true, VOLUME, true>(context, plan, stream)
-                                          : status;
+        return gaussian_fused_launch<R, false, VOLUME, false>(context, plan, stream);
+    const enum ts_status status =
+        gaussian_fused_launch<R, true, VOLUME, false>(context, plan, stream);
+    return status == TS_OK && plan->flags
+               ? gaussian_fused_launch<R, true, VOLUME, true>(context, plan, stream)
+               : status;
 }
 
 enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context,

@@ -42,7 +42,7 @@ static __device__ inline bool is_valid(const struct means_job &job, int64_t z, i
     return job.valid[z * job.words + i / 64] >> i % 64 & 1;
 }
 
-static __device__ inline void add(double2 *into, double2 sum, double weight)
+static __device__ inline void masked_windows_add(double2 *into, double2 sum, double weight)
 {
     into->x += weight * sum.x;
     into->y += weight * sum.y;
@@ -56,7 +56,7 @@ static __device__ double2 outside(const struct means_job &job, int axis)
     for (int a = 0; a <= axis; a++) {
         double2 along = make_double2(0, 0);
         for (int64_t i = 0; i <= 2 * job.radius[a]; i++)
-            add(&along, sum, weight_of(job, a, i));
+            masked_windows_add(&along, sum, weight_of(job, a, i));
         sum = along;
     }
     return sum;
@@ -74,7 +74,8 @@ static __global__ void sum_along_z(const T *in, double2 *out, struct means_job j
         double2 sum = make_double2(0, 0);
         for (int64_t k = 0; k <= 2 * job.radius[0]; k++)
             if (is_valid(job, z + k, at))
-                add(&sum, make_double2((double)in[(z + k) * slice + at], 1), weight_of(job, 0, k));
+                masked_windows_add(&sum, make_double2((double)in[(z + k) * slice + at], 1),
+                                   weight_of(job, 0, k));
         out[z * slice + at] = sum;
     }
 }
@@ -89,8 +90,9 @@ static __global__ void sum_down(const double2 *in, double2 *out, struct means_jo
         double2 sum = make_double2(0, 0);
         for (int64_t j = 0; j <= 2 * job.radius[1]; j++) {
             const int64_t from = ts_cuda_border_index(y + j - job.radius[1], job.ny, job.border);
-            add(&sum, from < 0 ? outside(job, 0) : in[(z * job.ny + from) * job.nx + x],
-                weight_of(job, 1, j));
+            masked_windows_add(&sum,
+                               from < 0 ? outside(job, 0) : in[(z * job.ny + from) * job.nx + x],
+                               weight_of(job, 1, j));
         }
         out[(z * job.ny + y) * job.nx + x] = sum;
     }
@@ -118,8 +120,9 @@ static __global__ void sum_across(const double2 *sums, const T *in, OUT *out, st
         }
         for (int64_t i = 0; i <= 2 * job.radius[2]; i++) {
             const int64_t from = ts_cuda_border_index(x + i - job.radius[2], job.nx, job.border);
-            add(&sum, from < 0 ? outside(job, 1) : sums[(z * job.ny + y) * job.nx + from],
-                weight_of(job, 2, i));
+            masked_windows_add(&sum,
+                               from < 0 ? outside(job, 1) : sums[(z * job.ny + y) * job.nx + from],
+                               weight_of(job, 2, i));
         }
         out[z * slice + at] = rounded<OUT>(sum.x / sum.y);
     }

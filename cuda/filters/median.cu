@@ -399,8 +399,8 @@ static __global__ void __launch_bounds__(FLAT_X *THREADS_Y)
 }
 
 template <typename T>
-static void launch(const struct median_params *params, const struct ts_image *in,
-                   struct ts_image *out, struct median_job job, cudaStream_t stream)
+static void median_launch(const struct median_params *params, const struct ts_image *in,
+                          struct ts_image *out, struct median_job job, cudaStream_t stream)
 {
     const bool cube = params->dimensions == MEDIAN_3D;
     const int x = cube ? CUBE_X : FLAT_X, y = THREADS_Y * (cube ? 1 : FLAT_ROWS),
@@ -421,8 +421,8 @@ static void launch(const struct median_params *params, const struct ts_image *in
         map_tiles<T, 3, true><<<blocks, threads, bytes, stream>>>(from, to, job);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status median_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const struct median_params *params = (const struct median_params *)context->params;
     struct median_job job = {.nz = out->axes[0].n,
@@ -441,10 +441,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return ts_cuda_median_masked(context, in, out, &job, call);
     if (params->method == MEDIAN_NETWORK && params->dimensions == MEDIAN_2D)
         return (params->radius == 1 ? median_direct : median_tile)(context, in, out, &job, call);
-#define LAUNCH(T) launch<T>(params, in, out, job, call->stream)
+#define LAUNCH(T) median_launch<T>(params, in, out, job, call->stream)
     TS_CUDA_BIT_TYPES(in->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "median map_tiles");
 }
 
-const struct stage_cuda median_cuda = {.map = map};
+const struct stage_cuda median_cuda = {.map = median_map};

@@ -178,8 +178,8 @@ static __device__ void fetch(const struct plane_job &job, const T *__restrict__ 
 
 /* Adds HALF keys of the neighbors on both sides of a lane's own. */
 template <typename T, int HALF>
-static __device__ void widen(const struct march_row<T, HALF> &fetched, uint32_t flip,
-                             int32_t keys[RUN + 2 * HALF])
+static __device__ void outliers_widen(const struct march_row<T, HALF> &fetched, uint32_t flip,
+                                      int32_t keys[RUN + 2 * HALF])
 {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
@@ -283,8 +283,8 @@ static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
     struct march_row<T, 1> fetched[BATCH];
     fetch<T, 1>(job, in, strip.first - 1, place, &fetched[0]);
     fetch<T, 1>(job, in, strip.first, place, &fetched[1]);
-    widen<T, 1>(fetched[0], job.flip, before);
-    widen<T, 1>(fetched[1], job.flip, keys[0]);
+    outliers_widen<T, 1>(fetched[0], job.flip, before);
+    outliers_widen<T, 1>(fetched[1], job.flip, keys[0]);
     for (int64_t row = strip.first; row < strip.end; row += BATCH) {
 #pragma unroll
         for (int i = 0; i < BATCH;
@@ -292,7 +292,7 @@ static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
             fetch<T, 1>(job, in, min(row + 1 + i, strip.end), place, &fetched[i]);
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
-            widen<T, 1>(fetched[i], job.flip, keys[1 + i]);
+            outliers_widen<T, 1>(fetched[i], job.flip, keys[1 + i]);
 #pragma unroll
         for (int i = 0; i < BATCH; i += 2) {
             int32_t lower[WIDE], upper[WIDE], medians[RUN];
@@ -415,14 +415,14 @@ static __global__ void __launch_bounds__(WARP *WARPS, WIDE_RESIDENT)
         fetch<T, HALF>(job, in, strip.first - HALF + i, place, &fetched[i]);
 #pragma unroll
     for (int i = 0; i < HELD; i++)
-        widen<T, HALF>(fetched[i], job.flip, keys[i]);
+        outliers_widen<T, HALF>(fetched[i], job.flip, keys[i]);
     for (int64_t row = strip.first; row < strip.end; row += PAIR) {
 #pragma unroll
         for (int i = 0; i < PAIR; i++)
             fetch<T, HALF>(job, in, min(row + HALF + i, strip.end + HALF - 1), place, &fetched[i]);
 #pragma unroll
         for (int i = 0; i < PAIR; i++)
-            widen<T, HALF>(fetched[i], job.flip, keys[HELD + i]);
+            outliers_widen<T, HALF>(fetched[i], job.flip, keys[HELD + i]);
         int32_t lows[HALF + PAIR][RUN], highs[HALF + PAIR][RUN];
 #pragma unroll
         for (int i = 0; i < HALF + PAIR; i++)
@@ -641,9 +641,9 @@ static __global__ void __launch_bounds__(WARP *WARPS)
 /* ---- launch ---------------------------------------------------------------------------------- */
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
-                             struct ts_image *out, struct plane_job *job,
-                             const struct cuda_call *call)
+static enum ts_status outliers_launch(const struct stage_context *context,
+                                      const struct ts_image *in, struct ts_image *out,
+                                      struct plane_job *job, const struct cuda_call *call)
 {
     const int rows = (int)(job->n_rows < TILE_Y ? job->n_rows : TILE_Y);
     const size_t shared =
@@ -660,8 +660,8 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     return ts_cuda_launched(context, "clean_tiles");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status outliers_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call)
 {
     const struct outliers_params *params = (const struct outliers_params *)context->params;
     const bool in_z = params->plane == OUTLIERS_PROJECTION;
@@ -690,10 +690,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     if (job.size == 3 || (job.size == 5 && job.threshold > 0))
         return outliers_march(context, in, out, &job, call);
     enum ts_status status;
-#define LAUNCH(T) status = launch<T>(context, in, out, &job, call)
+#define LAUNCH(T) status = outliers_launch<T>(context, in, out, &job, call)
     TS_CUDA_BIT_TYPES(out->dtype, LAUNCH)
 #undef LAUNCH
     return status;
 }
 
-const struct stage_cuda outliers_cuda = {.map = map};
+const struct stage_cuda outliers_cuda = {.map = outliers_map};

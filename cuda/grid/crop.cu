@@ -8,11 +8,11 @@ extern "C" {
 #include "stages/grid/crop.h"
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status crop_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, const struct cuda_call *call)
 {
     const struct moves moves = ts_crop_moves(context);
     return ts_cuda_moves(context, &moves, in, out, call);
 }
 
-const struct stage_cuda crop_cuda = {.map = map};
+const struct stage_cuda crop_cuda = {.map = crop_map};

@@ -36,8 +36,8 @@ static __device__ inline double position(const struct sampling &sampling, int d,
 
 /* Finds the taps of one axis. Returns false if the position is outside. */
 template <int KIND>
-static __device__ inline bool find(const struct sampling &sampling, int d, int64_t z, int64_t y,
-                                   int64_t x, struct taps &taps)
+static __device__ inline bool samples_find(const struct sampling &sampling, int d, int64_t z,
+                                           int64_t y, int64_t x, struct taps &taps)
 {
     const double t = position(sampling, d, z, y, x);
     if (!ts_taps_inside(t, sampling.n_in[d]))
@@ -107,16 +107,16 @@ static __global__ void __launch_bounds__(WARP *HIGH)
     if (x >= nx)
         return;
     if (ALIGNED)
-        fixed =
-            find<KIND>(sampling, 0, z, 0, 0, taps[0]) && find<KIND>(sampling, 2, z, 0, x, taps[2]);
+        fixed = samples_find<KIND>(sampling, 0, z, 0, 0, taps[0]) &&
+                samples_find<KIND>(sampling, 2, z, 0, x, taps[2]);
     for (int row = 0; row < ROWS; row++) {
         const int64_t y = first + row * HIGH;
         if (y >= ny)
             return;
-        bool inside = fixed && find<KIND>(sampling, 1, z, y, x, taps[1]);
+        bool inside = fixed && samples_find<KIND>(sampling, 1, z, y, x, taps[1]);
         if (!ALIGNED)
-            inside = inside && find<KIND>(sampling, 0, z, y, x, taps[0]) &&
-                     find<KIND>(sampling, 2, z, y, x, taps[2]);
+            inside = inside && samples_find<KIND>(sampling, 0, z, y, x, taps[0]) &&
+                     samples_find<KIND>(sampling, 2, z, y, x, taps[2]);
         T value = outside;
         if constexpr (KIND == INTERPOLATION_NEAREST) {
             if (inside)
@@ -194,7 +194,7 @@ static __device__ inline bool find_all(const struct sampled_slab &slab, const in
 {
     bool inside = true;
     for (int d = 0; d < AXES; d++)
-        inside = inside && find<KIND>(slab.sampling, d, at[0], at[1], at[2], taps[d]);
+        inside = inside && samples_find<KIND>(slab.sampling, d, at[0], at[1], at[2], taps[d]);
     return inside;
 }
 
@@ -244,8 +244,8 @@ static void launch_mend(const struct sampled_slab &slab, const struct ts_image *
 /* ---- launching ------------------------------------------------------------------------------- */
 
 template <typename T, int KIND>
-static void launch(const struct sampled_slab &slab, const struct ts_image *in,
-                   const struct ts_image *out, cudaStream_t stream)
+static void samples_launch(const struct sampled_slab &slab, const struct ts_image *in,
+                           const struct ts_image *out, cudaStream_t stream)
 {
     const int64_t *n = slab.sampling.n_out;
     const unsigned blocks =
@@ -269,9 +269,9 @@ enum ts_status ts_cuda_sampling(const struct stage_context *context,
 {
     const struct sampled_slab slab = {*sampling, in->z_first, out->z_first, out->axes[0].n,
                                       ts_sampling_is_aligned(sampling)};
-#define NEAREST(T) launch<T, INTERPOLATION_NEAREST>(slab, in, out, call->stream)
-#define LINEAR(T) launch<T, INTERPOLATION_LINEAR>(slab, in, out, call->stream)
-#define CUBIC(T) launch<T, INTERPOLATION_CUBIC>(slab, in, out, call->stream)
+#define NEAREST(T) samples_launch<T, INTERPOLATION_NEAREST>(slab, in, out, call->stream)
+#define LINEAR(T) samples_launch<T, INTERPOLATION_LINEAR>(slab, in, out, call->stream)
+#define CUBIC(T) samples_launch<T, INTERPOLATION_CUBIC>(slab, in, out, call->stream)
     if (sampling->interpolation == INTERPOLATION_NEAREST) {
         TS_CUDA_WORDS(out->dtype, NEAREST);
     } else if (sampling->interpolation == INTERPOLATION_LINEAR) {

@@ -54,7 +54,7 @@ static __device__ void add_difference(struct compare_sums *sums, double a, doubl
     sums->reference_squares += b * b;
 }
 
-static __device__ void join(struct compare_sums *into, const struct compare_sums &from)
+static __device__ void compare_join(struct compare_sums *into, const struct compare_sums &from)
 {
     into->largest = fmax(into->largest, from.largest);
     into->squares += from.squares;
@@ -73,7 +73,7 @@ static __device__ void join_block(struct compare_sums *all, struct compare_sums 
     for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
         __syncthreads();
         if (threadIdx.x < stride)
-            join(&all[threadIdx.x], all[threadIdx.x + stride]);
+            compare_join(&all[threadIdx.x], all[threadIdx.x + stride]);
     }
     if (threadIdx.x == 0)
         *out = all[0];
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(CUDA_WARP)
     __shared__ struct compare_sums shared[CUDA_WARP];
     struct compare_sums own = {0};
     for (int64_t i = threadIdx.x; i < n; i += CUDA_WARP)
-        join(&own, blocks[blockIdx.x * n + i]);
+        compare_join(&own, blocks[blockIdx.x * n + i]);
     join_block(shared, own, &slices[blockIdx.x]);
 }
 
@@ -182,9 +182,9 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
     return (size_t)(n * blocks_of(context)) * sizeof(struct compare_sums);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status compare_reduce(const struct stage_context *context, int input,
+                                     const struct ts_image *slices, void *partials,
+                                     const struct cuda_call *call)
 {
     const int64_t blocks = blocks_of(context), nz = slices->axes[0].n,
                   most = 65535 /* limit of blocks along y of a grid */;
@@ -216,15 +216,15 @@ static enum ts_status reduce(const struct stage_context *context, int input,
     return ts_cuda_launched(context, "join_slices");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void compare_collect(const struct stage_context *context, int input, const void *partial,
+                            void *total)
 {
     memcpy(total, partial, partial_bytes(context, input));
 }
 
 static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
                                                 .scratch_bytes = scratch_bytes,
-                                                .reduce = reduce,
-                                                .collect = collect};
+                                                .reduce = compare_reduce,
+                                                .collect = compare_collect};
 
 const struct stage_cuda compare_cuda = {.reduction = &reduction};

@@ -273,16 +273,16 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
     };
     for (int64_t i = 0; i < mine; i++) {
         const int64_t chunk = one_map ? all - 1 - block - i * gridDim.x : end - 1 - i,
-                      map = chunk / job.chunks;
-        if (map != current)
-            load_window(job, map, (mine - i) * chunk_groups * N, shared, &window);
-        current = map;
-        const int64_t phase = (job.phase + map * job.count) % N, past = job.count + phase;
-        const bool aligned = (job.out_phase + map * job.count) % N == phase;
-        const T *in = all_in + map * job.count - phase; /* start of the first group; pixels are at
-                                                         * [phase, past) */
-        ENTRY *out = all_out + map * job.count - phase;
-        int64_t at = ((chunk - map * job.chunks) * chunk_groups + threadIdx.x) * N;
+                      equalize_map = chunk / job.chunks;
+        if (equalize_map != current)
+            load_window(job, equalize_map, (mine - i) * chunk_groups * N, shared, &window);
+        current = equalize_map;
+        const int64_t phase = (job.phase + equalize_map * job.count) % N, past = job.count + phase;
+        const bool aligned = (job.out_phase + equalize_map * job.count) % N == phase;
+        const T *in = all_in + equalize_map * job.count - phase; /* start of the first group; pixels
+                                                                  * are at [phase, past) */
+        ENTRY *out = all_out + equalize_map * job.count - phase;
+        int64_t at = ((chunk - equalize_map * job.chunks) * chunk_groups + threadIdx.x) * N;
         uint4 groups[FLIGHT];
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++)
@@ -302,9 +302,10 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
 }
 
 template <typename T, typename ENTRY>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
-                             struct ts_image *out, struct value_job job, bool grows,
-                             const struct cuda_call *call)
+static enum ts_status equalize_launch(const struct stage_context *context,
+                                      const struct ts_image *in, struct ts_image *out,
+                                      struct value_job job, bool grows,
+                                      const struct cuda_call *call)
 {
     const struct device_numbers *device = context->device;
     const int64_t per_group = 16 / sizeof(T), flights = flight<ENTRY>();
@@ -349,10 +350,10 @@ static enum ts_status equalize_values(const struct stage_context *context,
     job.n_maps = maps->stride ? out->axes[0].n : 1;
     job.count = (int64_t)(maps->stride ? ts_slice_count(out) : ts_image_count(out));
     if (ts_cuda_equalize_levels(context))
-        return wide ? launch<uint16_t, uint16_t>(context, in, out, job, on_device, call)
-                    : launch<uint8_t, uint8_t>(context, in, out, job, on_device, call);
-    return wide ? launch<uint16_t, float>(context, in, out, job, on_device, call)
-                : launch<uint8_t, float>(context, in, out, job, on_device, call);
+        return wide ? equalize_launch<uint16_t, uint16_t>(context, in, out, job, on_device, call)
+                    : equalize_launch<uint8_t, uint8_t>(context, in, out, job, on_device, call);
+    return wide ? equalize_launch<uint16_t, float>(context, in, out, job, on_device, call)
+                : equalize_launch<uint8_t, float>(context, in, out, job, on_device, call);
 }
 
 /* ---- equalize finish ---------------------------------------------------------------------------
@@ -665,9 +666,9 @@ static bool overwrites(const struct stage_context *context)
 }
 
 /* struct equalize_result starts with the bins */
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status equalize_reduce(const struct stage_context *context, int input,
+                                      const struct ts_image *slices, void *partials,
+                                      const struct cuda_call *call)
 {
     const bool slice_by_slice = in_slices(context, input);
     const size_t bytes = partial_bytes(context, input), stride = ts_cuda_stride(bytes);
@@ -684,8 +685,8 @@ static enum ts_status reduce(const struct stage_context *context, int input,
                                   stride, call);
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void equalize_collect(const struct stage_context *context, int input, const void *partial,
+                             void *total)
 {
     if (partial_bytes(context, input) == 0)
         return;
@@ -713,15 +714,15 @@ static const struct cuda_reduction reduction = {
     .partial_bytes = partial_bytes,
     .overwrites = overwrites,
     .scratch_bytes = scratch_bytes,
-    .reduce = reduce,
-    .collect = collect,
+    .reduce = equalize_reduce,
+    .collect = equalize_collect,
     .finishes = finishes,
     .result_bytes = equalize_map_bytes,
     .finish = finish,
 };
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status equalize_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call)
 {
     const bool on_device = finishes(context);
     const size_t bytes =
@@ -734,6 +735,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda equalize_cuda = {
-    .map = map,
+    .map = equalize_map,
     .reduction = &reduction,
 };

@@ -529,9 +529,9 @@ static enum ts_status count_slots(const struct stage_context *context, int input
                                 call);
 }
 
-static enum ts_status count(const struct stage_context *context, int input,
-                            const struct ts_image *slices, void *counts,
-                            const struct cuda_call *call)
+static enum ts_status histogram_count(const struct stage_context *context, int input,
+                                      const struct ts_image *slices, void *counts,
+                                      const struct cuda_call *call)
 {
     struct value_groups groups = {log2_group(context, input), 0, 0};
     if (!by_common_kernels(context, input))
@@ -553,26 +553,26 @@ static enum ts_status count_into_bins(const struct stage_context *context, int i
     if (each && !by_common_kernels(context, input) &&
         cudaMemsetAsync(counts, 0, bytes, call->stream) != cudaSuccess)
         return ts_cuda_launched(context, "clearing of counts");
-    const enum ts_status status = count(context, input, slices, counts, &counting);
+    const enum ts_status status = histogram_count(context, input, slices, counts, &counting);
     return status == TS_OK ? make_bins(context, input, counts,
                                        (char *)partials + bins_offset(context, input), n, call)
                            : status;
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status histogram_reduce(const struct stage_context *context, int input,
+                                       const struct ts_image *slices, void *partials,
+                                       const struct cuda_call *call)
 {
     const bool each = per_slice(context, input);
     if (ts_histogram_ranging(context))
         return ts_cuda_value_range_add(context, slices, partials, each,
                                        ts_cuda_stride(sizeof(struct cuda_value_range)), call);
     return makes_bins(context, input) ? count_into_bins(context, input, slices, partials, call)
-                                      : count(context, input, slices, partials, call);
+                                      : histogram_count(context, input, slices, partials, call);
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void histogram_collect(const struct stage_context *context, int input, const void *partial,
+                              void *total)
 {
     const enum ts_dtype dtype = ts_stage_input(context, input)->dtype;
     const uint64_t *slots = (const uint64_t *)partial;
@@ -604,8 +604,8 @@ static const struct cuda_reduction reduction = {
     .partial_bytes = partial_bytes,
     .overwrites = overwrites,
     .scratch_bytes = scratch_bytes,
-    .reduce = reduce,
-    .collect = collect,
+    .reduce = histogram_reduce,
+    .collect = histogram_collect,
 };
 
 const struct stage_cuda histogram_cuda = {.reduction = &reduction};

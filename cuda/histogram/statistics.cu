@@ -140,7 +140,7 @@ static size_t constants_bytes(const struct stage_context *context)
            (of_slice_counts ? ts_cuda_count_logs_bytes(context->in.dtype) : 0);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void statistics_constants(const struct stage_context *context, void *host)
 {
     if (ts_statistics_percentiles(context) > 0)
         memcpy(host, params_of(context)->percentiles.values,
@@ -207,9 +207,9 @@ static enum ts_status reduce_own(const struct stage_context *context, const stru
     return ts_cuda_percentile_add(context, 1, slices, &result->search, partials, call);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status statistics_reduce(const struct stage_context *context, int,
+                                        const struct ts_image *slices, void *partials,
+                                        const struct cuda_call *call)
 {
     if (ts_statistics_by_label(context))
         return ts_cuda_statistics_labels(context, slices, partials, call);
@@ -258,7 +258,8 @@ static void collect_own(const struct stage_context *context, const void *partial
         ts_cuda_percentile_collect(1, dtype, ts_statistics_percentiles(context), partial, total);
 }
 
-static void collect(const struct stage_context *context, int, const void *partial, void *total)
+static void statistics_collect(const struct stage_context *context, int, const void *partial,
+                               void *total)
 {
     if (ts_statistics_by_label(context)) {
         memcpy(total, partial, ts_statistics_label_partial(context));
@@ -276,14 +277,14 @@ static void collect(const struct stage_context *context, int, const void *partia
 static const struct cuda_reduction reduction = {
     .partial_bytes = partial_bytes,
     .scratch_bytes = scratch_bytes,
-    .reduce = reduce,
-    .collect = collect,
+    .reduce = statistics_reduce,
+    .collect = statistics_collect,
 };
 
 extern "C" {
 const struct stage_cuda statistics_cuda = {
     .constants_bytes = constants_bytes,
-    .constants = constants,
+    .constants = statistics_constants,
     .reduction = &reduction,
 };
 }

@@ -91,7 +91,7 @@ static __device__ void flush(const struct moments_job &job, struct shared_table 
     add_kept(here ? &table.moments[place] : &job.moments[kept.row], kept);
 }
 
-static __device__ inline struct kept begin(uint32_t row, uint32_t base)
+static __device__ inline struct kept statistics_labels_begin(uint32_t row, uint32_t base)
 {
     struct kept kept = {row};
     kept.base = base;
@@ -125,7 +125,7 @@ static __device__ inline void add_float(const struct moments_job &job, struct sh
     if (limb < kept.base || limb > kept.base + 1) {
         const uint32_t base = limb < kept.base ? limb : limb - 1;
         flush(job, table, kept);
-        kept = begin(kept.row, base);
+        kept = statistics_labels_begin(kept.row, base);
     }
     const uint64_t shifted = m << place % 32, rest = square >> (32 - shift);
     const int64_t sign = bits >> 31 ? -1 : 1;
@@ -189,7 +189,7 @@ static __global__ void __launch_bounds__(MOMENTS_THREADS) add_values(struct mome
     for (uint32_t i = threadIdx.x; i < sizeof table / sizeof(uint32_t); i += MOMENTS_THREADS)
         ((uint32_t *)&table)[i] = i < PLACES ? (uint32_t)PAIR_FREE : 0;
     __syncthreads();
-    struct kept kept = begin(0, std::is_same<T, float>::value ? USUAL_BASE : 0);
+    struct kept kept = statistics_labels_begin(0, std::is_same<T, float>::value ? USUAL_BASE : 0);
     const uint64_t step = (uint64_t)gridDim.x * MOMENTS_THREADS * RUN;
     for (uint64_t first = ((uint64_t)blockIdx.x * MOMENTS_THREADS + threadIdx.x) * RUN;
          first < job.n; first += step) {
@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(MOMENTS_THREADS) add_values(struct mome
             const uint32_t row = ts_cuda_label_row(job.labels, job.labels_dtype, i, job.n_labels);
             if (row != kept.row) {
                 flush(job, table, kept);
-                kept = begin(row, kept.base);
+                kept = statistics_labels_begin(row, kept.base);
             }
             add_value(job, table, kept, pixels[i]);
         }

@@ -24,16 +24,16 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(struct cuda_value_range) : 0;
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status invert_reduce(const struct stage_context *context, int input,
+                                    const struct ts_image *slices, void *partials,
+                                    const struct cuda_call *call)
 {
     return ts_cuda_value_range_add(context, slices, partials, ts_scope_per_slice(context),
                                    ts_cuda_stride(partial_bytes(context, input)), call);
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void invert_collect(const struct stage_context *context, int input, const void *partial,
+                           void *total)
 {
     (void)input;
     *(struct value_range *)total =
@@ -41,10 +41,10 @@ static void collect(const struct stage_context *context, int input, const void *
 }
 
 static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+    .partial_bytes = partial_bytes, .reduce = invert_reduce, .collect = invert_collect};
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status invert_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const struct invert_params *params = (const struct invert_params *)context->params;
     struct point_function function = {.kind = POINT_REVERSE};
@@ -61,4 +61,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda invert_cuda = {
-    .scratch_bytes = ts_cuda_point_scratch, .map = map, .reduction = &reduction};
+    .scratch_bytes = ts_cuda_point_scratch, .map = invert_map, .reduction = &reduction};

@@ -83,15 +83,15 @@ static size_t constants_bytes(const struct stage_context *context)
     return source_of(context) == FROM_ENDS ? N_PERCENTILES * sizeof(double) : 0;
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void rescale_constants(const struct stage_context *context, void *host)
 {
     ((double *)host)[0] = params_of(context)->low_percentile;
     ((double *)host)[1] = params_of(context)->high_percentile;
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status rescale_reduce(const struct stage_context *context, int input,
+                                     const struct ts_image *slices, void *partials,
+                                     const struct cuda_call *call)
 {
     const bool by_slice = ts_scope_is_slice(context);
     const size_t stride = ts_cuda_stride(partial_bytes(context, input)),
@@ -127,8 +127,8 @@ static void collect_moments(const struct stage_context *context, const void *par
                                 &range);
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void rescale_collect(const struct stage_context *context, int input, const void *partial,
+                            void *total)
 {
     const enum ts_dtype dtype = context->in.dtype;
     (void)input;
@@ -154,13 +154,13 @@ static void collect(const struct stage_context *context, int input, const void *
 
 static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
                                                 .scratch_bytes = scratch_bytes,
-                                                .reduce = reduce,
-                                                .collect = collect};
+                                                .reduce = rescale_reduce,
+                                                .collect = rescale_collect};
 
 /* ---- map ------------------------------------------------------------------------------------- */
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status rescale_map(const struct stage_context *context, const struct ts_image *in,
+                                  struct ts_image *out, const struct cuda_call *call)
 {
     const struct rescale_params *params = params_of(context);
     struct point_function function = {.kind = POINT_LINEAR, .fit = POINT_FIT_RANGE, .span = 1};
@@ -185,7 +185,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda rescale_cuda = {.constants_bytes = constants_bytes,
-                                        .constants = constants,
+                                        .constants = rescale_constants,
                                         .scratch_bytes = ts_cuda_point_scratch,
-                                        .map = map,
+                                        .map = rescale_map,
                                         .reduction = &reduction};

@@ -43,8 +43,9 @@ static __global__ void __launch_bounds__(THREADS)
         atomicAdd(&negative[blockIdx.y], (unsigned long long)sum);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status to_attenuation_map(const struct stage_context *context,
+                                         const struct ts_image *in, struct ts_image *out,
+                                         const struct cuda_call *call)
 {
     const struct to_attenuation_params *params =
         (const struct to_attenuation_params *)context->params;
@@ -69,4 +70,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "attenuate");
 }
 
-const struct stage_cuda to_attenuation_cuda = {.map = map};
+const struct stage_cuda to_attenuation_cuda = {.map = to_attenuation_map};

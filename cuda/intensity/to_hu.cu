@@ -10,8 +10,8 @@ extern "C" {
 #include "stages/intensity/to_hu.h"
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status to_hu_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, const struct cuda_call *call)
 {
     const double water = ((const struct to_hu_params *)context->params)->water;
     struct point_function function = {.kind = POINT_LINEAR};
@@ -21,4 +21,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_point_map(context, in, out, &function, false, 0, call);
 }
 
-const struct stage_cuda to_hu_cuda = {.scratch_bytes = ts_cuda_point_scratch, .map = map};
+const struct stage_cuda to_hu_cuda = {.scratch_bytes = ts_cuda_point_scratch, .map = to_hu_map};

@@ -9,8 +9,8 @@ extern "C" {
 #include "stages/intensity/window.h"
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status window_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const struct window_params *params = (const struct window_params *)context->params;
     const bool dicom_linear = params->function == WINDOW_LINEAR;
@@ -28,4 +28,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_point_map(context, in, out, &function, false, 0, call);
 }
 
-const struct stage_cuda window_cuda = {.scratch_bytes = ts_cuda_point_scratch, .map = map};
+const struct stage_cuda window_cuda = {.scratch_bytes = ts_cuda_point_scratch, .map = window_map};

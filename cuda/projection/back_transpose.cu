@@ -237,8 +237,9 @@ struct fan_views {
 };
 
 template <class Ray, class Views>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
-                             struct ts_image *out, const Views &views, cudaStream_t stream)
+static enum ts_status back_transpose_launch(const struct stage_context *context,
+                                            const struct ts_image *in, struct ts_image *out,
+                                            const Views &views, cudaStream_t stream)
 {
     const struct transpose_size size = {in->axes[0].n, in->axes[1].n, in->axes[2].n, out->axes[1].n,
                                         out->axes[2].n};
@@ -266,10 +267,10 @@ static enum ts_status back_transpose_map(const struct stage_context *context,
         const struct fan_views views = {{(const struct fan_view *)tables,
                                          detectors_of(&forth, call->constants), scan.grid,
                                          ts_fan_grid(&scan)}};
-        status = launch<fan_ray>(context, in, out, views, call->stream);
+        status = back_transpose_launch<fan_ray>(context, in, out, views, call->stream);
     } else {
         const struct parallel_views views = {(const struct cuda_back_views *)tables};
-        status = launch<parallel_ray>(context, in, out, views, call->stream);
+        status = back_transpose_launch<parallel_ray>(context, in, out, views, call->stream);
     }
     if (status == TS_OK && filter.name != ROW_FILTER_NONE)
         status = ts_cuda_row_filter_run(&forth, &filter, out, (float *)out->data, call->constants,

@@ -177,9 +177,9 @@ struct fan_views {
 };
 
 /* Finds the places in one view. Returns true if later pixels have lower places. */
-static __device__ __forceinline__ bool find(const struct fan_views *views, int64_t index,
-                                            int n_detectors, int row, int column,
-                                            struct back_place *place)
+static __device__ __forceinline__ bool fan_back_find(const struct fan_views *views, int64_t index,
+                                                     int n_detectors, int row, int column,
+                                                     struct back_place *place)
 {
     const int line = (int)index * (n_detectors + 2 * INTERLEAVE_MARGIN) + INTERLEAVE_MARGIN;
     float below[BACK_PIXELS], above[BACK_PIXELS];
@@ -229,8 +229,8 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
     for (int64_t first = 0, end = views.n; first < end; first += BACK_CHUNK) {
         const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
         struct back_place place;
-        const bool falls = find(&views, min(first + lane, end - 1), size.n_detectors, warp.row,
-                                warp.column, &place);
+        const bool falls = fan_back_find(&views, min(first + lane, end - 1), size.n_detectors,
+                                         warp.row, warp.column, &place);
         const bool falling = __popc(__ballot_sync(~0u, falls)) > BACK_CHUNK / 2;
         order(&place, falling);
         warp.places[lane] = place;

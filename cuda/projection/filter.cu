@@ -15,7 +15,7 @@ static size_t constants_bytes(const struct stage_context *context)
     return ts_cuda_row_filter_constants_bytes(context, &filter);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void filter_constants(const struct stage_context *context, void *host)
 {
     const struct row_filter filter = ts_filter_of(context);
     ts_cuda_row_filter_constants(context, &filter, host);
@@ -35,8 +35,8 @@ static int transforms(const struct stage_context *context,
     return ts_cuda_row_filter_transforms(context, &filter, shapes);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status filter_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const struct row_filter filter = ts_filter_of(context);
     return ts_cuda_row_filter_run(context, &filter, in, (float *)out->data, call->constants,
@@ -45,8 +45,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage_cuda filter_cuda = {
     .constants_bytes = constants_bytes,
-    .constants = constants,
+    .constants = filter_constants,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = filter_map,
     .transforms = transforms,
 };

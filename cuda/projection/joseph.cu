@@ -199,8 +199,9 @@ static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
 }
 
 template <int V>
-static enum ts_status launch(const struct stage_context *context, const struct cuda_joseph *joseph,
-                             const float *volume, float *sinogram, cudaStream_t stream)
+static enum ts_status joseph_launch(const struct stage_context *context,
+                                    const struct cuda_joseph *joseph, const float *volume,
+                                    float *sinogram, cudaStream_t stream)
 {
     struct project_size size = {(int)joseph->grid.n_detectors, (int)joseph->grid.n_rows,
                                 (int)joseph->grid.n_columns, joseph->n_views};
@@ -245,9 +246,10 @@ enum ts_status ts_cuda_joseph_project(const struct stage_context *context,
         n = nz - z < width ? nz - z : width;
         status = ts_cuda_interleave(context, in, z, n, lines, width, volume, call->stream);
         if (status == TS_OK)
-            status = (width == 128  ? launch<4>
-                      : width == 64 ? launch<2>
-                                    : launch<1>)(context, &joseph, volume, sinogram, call->stream);
+            status = (width == 128 ? joseph_launch<4>
+                      : width == 64
+                          ? joseph_launch<2>
+                          : joseph_launch<1>)(context, &joseph, volume, sinogram, call->stream);
         if (status == TS_OK)
             status = ts_cuda_separate(context, out, z, n, width, sinogram, call->stream);
     }

@@ -150,7 +150,7 @@ static __device__ int run_start(double i, double start, double per_sample, int n
 }
 
 /* Adds weight times the pixel of each slice to the sums of a ray. */
-static __device__ float4 add(float4 sum, float weight, const float pixels[ROWS_SLICES])
+static __device__ float4 radon_add(float4 sum, float weight, const float pixels[ROWS_SLICES])
 {
     return make_float4(__fmaf_rn(weight, pixels[0], sum.x), __fmaf_rn(weight, pixels[1], sum.y),
                        __fmaf_rn(weight, pixels[2], sum.z), __fmaf_rn(weight, pixels[3], sum.w));
@@ -176,7 +176,7 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int 
                 pixels[z] = z < n_slices ? (float)line[z * slice + i] : 0;
             for (; d < end; d++) {
                 const double weight = start + d * per_detector - below;
-                vector[d] = add(vector[d], (float)(phase ? weight : 1 - weight), pixels);
+                vector[d] = radon_add(vector[d], (float)(phase ? weight : 1 - weight), pixels);
             }
         }
         __syncthreads();
@@ -287,7 +287,7 @@ static size_t constants_bytes(const struct stage_context *context)
                                           : ts_cuda_beams_bytes(scan.n_views);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void radon_constants(const struct stage_context *context, void *host)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     const int64_t n_views = scan.n_views;
@@ -520,8 +520,8 @@ static int64_t least_slices(const struct stage_context *context)
     return method == RADON_TENSOR || method == RADON_TENSOR_SPLIT ? 64 : 1;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status radon_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, const struct cuda_call *call)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     switch (method_of(context)) {
@@ -548,8 +548,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage_cuda radon_cuda = {
     .constants_bytes = constants_bytes,
-    .constants = constants,
+    .constants = radon_constants,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = radon_map,
     .least_slices = least_slices,
 };

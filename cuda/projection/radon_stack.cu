@@ -139,8 +139,8 @@ static __device__ __forceinline__ void walk_far(struct walk *walk, int end,
 }
 
 /* Sets the walk to the first line that the group meets, and returns the line after the last. */
-static __device__ __forceinline__ int begin(struct walk *walk, const struct cuda_beam *view,
-                                            int detector, int n_major)
+static __device__ __forceinline__ int
+radon_stack_begin(struct walk *walk, const struct cuda_beam *view, int detector, int n_major)
 {
     int end;
     const double start = origin(view, detector), apart = fabs(view->per_detector);
@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
     walk.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
     walk.n_minor = size.n_minor;
-    const int end = begin(&walk, beam, detector, size.n_major);
+    const int end = radon_stack_begin(&walk, beam, detector, size.n_major);
     ts_cuda_totals_clear<V>(totals + threadIdx.x, STACK_THREADS);
     while (walk.m < end) {
         const int stop = min(end, walk.m / RADON_LINES * RADON_LINES + RADON_LINES);
@@ -232,7 +232,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     struct walk all = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
     all.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
     all.n_minor = size.n_minor;
-    const int end = begin(&all, beam, detector, size.n_major);
+    const int end = radon_stack_begin(&all, beam, detector, size.n_major);
     if (warp == 0)
         ts_cuda_totals_clear<V>(totals + lane, STACK_THREADS);
     for (int first = all.m / RADON_LINES * RADON_LINES; first < end;
@@ -270,8 +270,9 @@ size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t 
 }
 
 template <int V, bool FAR>
-static enum ts_status launch(const struct stage_context *context, const float *lines, float *out,
-                             struct stack_size size, const struct cuda_call *call)
+static enum ts_status radon_stack_launch(const struct stage_context *context, const float *lines,
+                                         float *out, struct stack_size size,
+                                         const struct cuda_call *call)
 {
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP),
@@ -304,10 +305,10 @@ static bool all_near(const struct stage_context *context)
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call)
 {
-    static constexpr decltype(&launch<1, true>) launches[][2] = {
-        {launch<1, true>, launch<1, false>},
-        {launch<2, true>, launch<2, false>},
-        {launch<4, true>, launch<4, false>}}; /* of width 32, 64 and 128 */
+    static constexpr decltype(&radon_stack_launch<1, true>) launches[][2] = {
+        {radon_stack_launch<1, true>, radon_stack_launch<1, false>},
+        {radon_stack_launch<2, true>, radon_stack_launch<2, false>},
+        {radon_stack_launch<4, true>, radon_stack_launch<4, false>}}; /* of width 32, 64 and 128 */
     const int64_t nz = out->axes[0].n, ny = in->axes[1].n, nx = in->axes[2].n;
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     const bool near = all_near(context),

@@ -308,9 +308,9 @@ size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t
 }
 
 template <class S>
-static enum ts_status launch(const struct stage_context *context, const uint4 *lines,
-                             const uint32_t *maxima, float *out, struct tensor_size size,
-                             const struct cuda_call *call)
+static enum ts_status radon_tensor_launch(const struct stage_context *context, const uint4 *lines,
+                                          const uint32_t *maxima, float *out,
+                                          struct tensor_size size, const struct cuda_call *call)
 {
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const size_t shared = (size_t)S::TILES * S::THREADS * sizeof(float4) +
@@ -352,12 +352,15 @@ static enum ts_status project_slices(const struct stage_context *context, const 
         if (status != TS_OK)
             break;
         if (split)
-            status = (width > 64   ? launch<split_wide>
-                      : width > 32 ? launch<split_half>
-                                   : launch<split_narrow>)(context, lines, maxima, to, size, call);
+            status = (width > 64   ? radon_tensor_launch<split_wide>
+                      : width > 32 ? radon_tensor_launch<split_half>
+                                   : radon_tensor_launch<split_narrow>)(context, lines, maxima, to,
+                                                                        size, call);
         else
-            status = width > 64 ? launch<plain_wide>(context, lines, maxima, to, size, call)
-                                : launch<plain_narrow>(context, lines, maxima, to, size, call);
+            status =
+                width > 64
+                    ? radon_tensor_launch<plain_wide>(context, lines, maxima, to, size, call)
+                    : radon_tensor_launch<plain_narrow>(context, lines, maxima, to, size, call);
     }
     return status;
 }

@@ -19,7 +19,7 @@ static size_t constants_bytes(const struct stage_context *context)
     return ts_rebin_table_bytes(context) + ts_rebin_scratch_bytes(context);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void rebin_constants(const struct stage_context *context, void *host)
 {
     ts_rebin_table(context, (struct rebin_sample *)host,
                    (struct view_place *)((char *)host + ts_rebin_table_bytes(context)));
@@ -44,8 +44,8 @@ static __global__ void __launch_bounds__(REBIN_THREADS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status rebin_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, const struct cuda_call *call)
 {
     const struct rebin_sample *table = (const struct rebin_sample *)call->constants;
     const int64_t n_in = (int64_t)ts_slice_count(in), n_out = (int64_t)ts_slice_count(out),
@@ -61,4 +61,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda rebin_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .map = map};
+    .constants_bytes = constants_bytes, .constants = rebin_constants, .map = rebin_map};

@@ -58,8 +58,9 @@ static __device__ __forceinline__ void mix(const struct fused_rows *rows, const 
 /* Adds up the branches for the samples lane + 32 i + 1024 q of the row, for this warp's share of
  * i. */
 template <int N>
-static __device__ __forceinline__ void join(const struct fused_rows *rows, const float2 *branches,
-                                            int64_t row, int branch, int lane)
+static __device__ __forceinline__ void row_filter_fused_join(const struct fused_rows *rows,
+                                                             const float2 *branches, int64_t row,
+                                                             int branch, int lane)
 {
     float *to = rows->out + row * rows->n + lane;
 #pragma unroll(16 / N)
@@ -139,7 +140,7 @@ static __global__ void __launch_bounds__(branch_threads(N),
             exchange[i * 32 + lane] = x[i];
         __syncthreads();
         if (row < rows.n_rows)
-            join<N>(&rows, branches, row, branch, lane);
+            row_filter_fused_join<N>(&rows, branches, row, branch, lane);
         __syncthreads();
     }
 }

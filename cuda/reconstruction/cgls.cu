@@ -39,7 +39,7 @@ static enum ts_status advance(struct cuda_iterate *job, int64_t i)
     return status;
 }
 
-static enum ts_status run(struct cuda_iterate *job)
+static enum ts_status cgls_run(struct cuda_iterate *job)
 {
     cudaMemsetAsync(job->volumes[0], 0, (size_t)(job->n_slices * job->pixels) * sizeof(float),
                     job->stream);
@@ -56,4 +56,4 @@ static enum ts_status run(struct cuda_iterate *job)
     return status;
 }
 
-ITERATE_CUDA(cgls, NULL, run)
+ITERATE_CUDA(cgls, NULL, cgls_run)

@@ -330,7 +330,7 @@ static void count_below(const struct direction *directions, int64_t n, int32_t *
     below[ANGLES] = (int32_t)n;
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void fourier_constants(const struct stage_context *context, void *host)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     struct memory_layout layout = {host, CUDA_ALIGNMENT, 0};
@@ -623,8 +623,8 @@ static enum ts_status reconstruct(const struct stage_context *context, const str
     return ts_cuda_launched(context, "crop");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status fourier_map(const struct stage_context *context, const struct ts_image *in,
+                                  struct ts_image *out, const struct cuda_call *call)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     const int64_t n = out->axes[0].n;
@@ -646,9 +646,9 @@ static int64_t least_slices(const struct stage_context *context)
 
 const struct stage_cuda fourier_cuda = {
     .constants_bytes = constants_bytes,
-    .constants = constants,
+    .constants = fourier_constants,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = fourier_map,
     .reduction = &ts_cuda_finite_reduction,
     .least_slices = least_slices,
     .transforms = transforms,

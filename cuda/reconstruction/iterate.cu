@@ -103,7 +103,7 @@ enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sino
 /* ---- squares --------------------------------------------------------------------------------- */
 
 /* Joins the block's sums, and writes the result to partial[slice][chunk]. */
-static __device__ __forceinline__ void join(double sum, double *partial)
+static __device__ __forceinline__ void iterate_join(double sum, double *partial)
 {
     __shared__ double sums[THREADS / 32];
     for (int apart = 16; apart > 0; apart /= 2)
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Ter
             break;
         sum += term(i);
     }
-    join(sum, partial);
+    iterate_join(sum, partial);
 }
 
 /* The grid of the three kernels below counts chunks and slices. */

@@ -62,7 +62,7 @@ static enum ts_status find_weights(struct cuda_iterate *job)
     return ts_cuda_launched(job->context, "invert_sums");
 }
 
-static enum ts_status run(struct cuda_iterate *job)
+static enum ts_status sirt_run(struct cuda_iterate *job)
 {
     const struct sirt_params *params = (const struct sirt_params *)job->context->params;
     const dim3 grid((unsigned)ts_cuda_parts(job->pixels, THREADS), (unsigned)job->n_slices);
@@ -88,4 +88,4 @@ static enum ts_status run(struct cuda_iterate *job)
     return status;
 }
 
-ITERATE_CUDA(sirt, find_weights, run)
+ITERATE_CUDA(sirt, find_weights, sirt_run)

@@ -55,8 +55,8 @@ static __global__ void __launch_bounds__(THREADS) fill_outside(struct mask_job j
 }
 
 template <typename Word>
-static void launch(enum ts_dtype mask_dtype, const struct mask_job *job,
-                   const struct cuda_call *call)
+static void apply_mask_launch(enum ts_dtype mask_dtype, const struct mask_job *job,
+                              const struct cuda_call *call)
 {
     const dim3 grid((unsigned)ts_cuda_parts(job->n, THREADS * FLIGHT),
                     (unsigned)(job->n_slices < MOST_SLICES ? job->n_slices : MOST_SLICES));
@@ -65,8 +65,8 @@ static void launch(enum ts_dtype mask_dtype, const struct mask_job *job,
 #undef FILL
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status apply_mask_map(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, const struct cuda_call *call)
 {
     const struct ts_image *mask = &in[1 + ts_stage_mask(context)];
     struct mask_job job = {in->data, mask->data, out->data, (const uint32_t *)mask->valid};
@@ -80,10 +80,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     job.n_slices = out->axes[0].n;
     ts_constant_fill(&job.value, out->dtype,
                      ((const struct apply_mask_params *)context->params)->value, 1);
-#define LAUNCH(Word) launch<Word>(mask->dtype, &job, call)
+#define LAUNCH(Word) apply_mask_launch<Word>(mask->dtype, &job, call)
     TS_CUDA_WORDS(out->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "apply_mask");
 }
 
-const struct stage_cuda apply_mask_cuda = {.map = map};
+const struct stage_cuda apply_mask_cuda = {.map = apply_mask_map};

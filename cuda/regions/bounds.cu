@@ -90,9 +90,9 @@ static size_t partial_bytes(const struct stage_context *, int)
     return sizeof(struct bounds_box);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status bounds_reduce(const struct stage_context *context, int,
+                                    const struct ts_image *slices, void *partials,
+                                    const struct cuda_call *call)
 {
     const int reference = ts_stage_mask(context);
     const struct ts_image *mask = reference < 0 ? NULL : &slices[1 + reference];
@@ -119,12 +119,12 @@ static enum ts_status reduce(const struct stage_context *context, int,
     return ts_cuda_launched(context, "bounds");
 }
 
-static void collect(const struct stage_context *, int, const void *partial, void *total)
+static void bounds_collect(const struct stage_context *, int, const void *partial, void *total)
 {
     memcpy(total, partial, sizeof(struct bounds_box));
 }
 
 static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+    .partial_bytes = partial_bytes, .reduce = bounds_reduce, .collect = bounds_collect};
 
 const struct stage_cuda bounds_cuda = {.reduction = &reduction};

@@ -80,7 +80,7 @@ static size_t constants_bytes(const struct stage_context *context)
     return ts_threshold_by_ends(context) ? sizeof(double) : 0;
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void threshold_constants(const struct stage_context *context, void *host)
 {
     *(double *)host = params_of(context)->percentile;
 }
@@ -91,9 +91,9 @@ static size_t result_stride(const struct stage_context *context)
 }
 
 /* struct threshold_result starts with the bins. */
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status threshold_reduce(const struct stage_context *context, int input,
+                                       const struct ts_image *slices, void *partials,
+                                       const struct cuda_call *call)
 {
     const bool by_slice = ts_scope_is_slice(context);
     const size_t stride = ts_cuda_stride(partial_bytes(context, input));
@@ -116,7 +116,8 @@ static enum ts_status reduce(const struct stage_context *context, int input,
     }
 }
 
-static void collect(const struct stage_context *context, int, const void *partial, void *total)
+static void threshold_collect(const struct stage_context *context, int, const void *partial,
+                              void *total)
 {
     const enum ts_dtype dtype = context->in.dtype;
     struct bin_counts *bins = (struct bin_counts *)total;
@@ -143,8 +144,8 @@ static void collect(const struct stage_context *context, int, const void *partia
 
 static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
                                                 .scratch_bytes = scratch_bytes,
-                                                .reduce = reduce,
-                                                .collect = collect};
+                                                .reduce = threshold_reduce,
+                                                .collect = threshold_collect};
 
 /* ---- map ------------------------------------------------------------------------------------- */
 
@@ -184,8 +185,8 @@ static __global__ void __launch_bounds__(THREADS) compare_keys(struct threshold_
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status threshold_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call)
 {
     struct threshold_job job = {in->data, (uint8_t *)out->data, (const uint32_t *)in->valid};
     job.n = (int64_t)ts_slice_count(out);
@@ -206,6 +207,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda threshold_cuda = {.constants_bytes = constants_bytes,
-                                          .constants = constants,
-                                          .map = map,
+                                          .constants = threshold_constants,
+                                          .map = threshold_map,
                                           .reduction = &reduction};

@@ -70,8 +70,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status air_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, const struct cuda_call *call)
 {
     const struct air_params *params = (const struct air_params *)context->params;
     const struct air_job job = {out->axes[0].n * out->axes[1].n,
@@ -93,4 +93,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "divide_by_air");
 }
 
-const struct stage_cuda air_cuda = {.map = map};
+const struct stage_cuda air_cuda = {.map = air_map};

@@ -265,8 +265,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct job<T> &job,
-                             int64_t nz, cudaStream_t stream)
+static enum ts_status bad_pixels_launch(const struct stage_context *context,
+                                        const struct job<T> &job, int64_t nz, cudaStream_t stream)
 {
     const int64_t slices = job.n_slices;
     const dim3 columns((unsigned)ts_cuda_parts(job.n, THREADS),
@@ -318,11 +318,11 @@ static enum ts_status map_typed(const struct stage_context *context, const struc
             cudaSuccess)
             return ts_cuda_launched(context, "memset");
     }
-    return launch(context, job, nz, call->stream);
+    return bad_pixels_launch(context, job, nz, call->stream);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status bad_pixels_map(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, const struct cuda_call *call)
 {
     enum ts_status status;
 #define MAP(T) status = map_typed<T>(context, in, out, call)
@@ -331,4 +331,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return status;
 }
 
-const struct stage_cuda bad_pixels_cuda = {.scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda bad_pixels_cuda = {.scratch_bytes = scratch_bytes, .map = bad_pixels_map};

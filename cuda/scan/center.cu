@@ -28,9 +28,9 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return center_stage.reduction->partial_bytes(context, input);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status center_reduce(const struct stage_context *context, int input,
+                                    const struct ts_image *slices, void *partials,
+                                    const struct cuda_call *call)
 {
     const int64_t slice = ((const struct center_params *)context->params)->slice - slices->z_first;
     const int64_t n = (int64_t)ts_slice_count(slices);
@@ -45,12 +45,12 @@ static enum ts_status reduce(const struct stage_context *context, int input,
     return ts_cuda_launched(context, "copy slice");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void center_collect(const struct stage_context *context, int input, const void *partial,
+                           void *total)
 {
     memcpy(total, partial, partial_bytes(context, input));
 }
 
 static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+    .partial_bytes = partial_bytes, .reduce = center_reduce, .collect = center_collect};
 const struct stage_cuda center_cuda = {.reduction = &reduction};

@@ -20,7 +20,7 @@ static size_t constants_bytes(const struct stage_context *context)
     return (size_t)context->in.axes[1].n * sizeof(struct circle_span);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void circle_constants(const struct stage_context *context, void *host)
 {
     ts_circle_spans(context, (struct circle_span *)host);
 }
@@ -65,8 +65,8 @@ static __global__ void __launch_bounds__(WARP *ROWS)
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
-                             struct ts_image *out, const struct cuda_call *call)
+static enum ts_status circle_launch(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = out->axes[0].n * ny;
     const struct circle_span *spans = (const struct circle_span *)call->constants;
@@ -86,15 +86,15 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     return ts_cuda_launched(context, "copy_inside");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status circle_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     enum ts_status status;
-#define LAUNCH(T) status = launch<T>(context, in, out, call)
+#define LAUNCH(T) status = circle_launch<T>(context, in, out, call)
     TS_CUDA_WORDS(out->dtype, LAUNCH);
 #undef LAUNCH
     return status;
 }
 
 const struct stage_cuda circle_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .map = map};
+    .constants_bytes = constants_bytes, .constants = circle_constants, .map = circle_map};

@@ -450,8 +450,8 @@ static __device__ float transmission_at(const T *counts, const float *offset, co
 
 /* Does what widen() of stages/scan/flat_checks.c does. */
 template <typename T>
-static __device__ void widen(const T *counts, const float *offset, const float *gain, int64_t n,
-                             int *first, int *last)
+static __device__ void flat_field_widen(const T *counts, const float *offset, const float *gain,
+                                        int64_t n, int *first, int *last)
 {
     const bool noiseless =
         (*first > 0 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, 0))) ||
@@ -495,7 +495,7 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
     if (threadIdx.x == 0) {
         low = first;
         high = last;
-        widen(counts, offset, gain, n, &low, &high);
+        flat_field_widen(counts, offset, gain, n, &low, &high);
     }
     __syncthreads();
     for (int64_t d = threadIdx.x; d < n; d += NEAREST_THREADS) {
@@ -623,8 +623,8 @@ static enum ts_status calibrate_slab(const struct stage_context *context, const 
     return ts_cuda_launched(context, "zingers");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status flat_field_map(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, const struct cuda_call *call)
 {
     const struct flat_field_params *params = (const struct flat_field_params *)context->params;
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
@@ -665,4 +665,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "divide");
 }
 
-const struct stage_cuda flat_field_cuda = {.scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda flat_field_cuda = {.scratch_bytes = scratch_bytes, .map = flat_field_map};

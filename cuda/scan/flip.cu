@@ -33,8 +33,8 @@ static __global__ void __launch_bounds__(WARP *ROWS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status flip_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t n_rows = in->axes[0].n * in->axes[1].n, n = in->axes[2].n;
     const unsigned blocks = (unsigned)ts_cuda_parts(n_rows, ROWS);
@@ -46,4 +46,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "flip_rows");
 }
 
-const struct stage_cuda flip_cuda = {.map = map};
+const struct stage_cuda flip_cuda = {.map = flip_map};

@@ -95,9 +95,9 @@ static __global__ void __launch_bounds__(THREADS) count_special(const float *in,
     }
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status minus_log_reduce(const struct stage_context *context, int input,
+                                       const struct ts_image *slices, void *partials,
+                                       const struct cuda_call *call)
 {
     struct tally tally = {.found = (struct minus_log_found *)partials,
                           .z_first = slices->z_first,
@@ -115,14 +115,14 @@ static enum ts_status reduce(const struct stage_context *context, int input,
     return ts_cuda_launched(context, "count_special");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void minus_log_collect(const struct stage_context *context, int input, const void *partial,
+                              void *total)
 {
     memcpy(total, partial, partial_bytes(context, input));
 }
 
 static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+    .partial_bytes = partial_bytes, .reduce = minus_log_reduce, .collect = minus_log_collect};
 
 /* ---- map ------------------------------------------------------------------------------------- */
 
@@ -161,8 +161,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status minus_log_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t n = (int64_t)ts_image_count(out), most = WAVES * blocks_at_once(context);
     const int64_t from = (int64_t)((uintptr_t)in->data / sizeof(float) % GROUP);
@@ -175,4 +175,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "map_values");
 }
 
-const struct stage_cuda minus_log_cuda = {.map = map, .reduction = &reduction};
+const struct stage_cuda minus_log_cuda = {.map = minus_log_map, .reduction = &reduction};

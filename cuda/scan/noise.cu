@@ -32,8 +32,8 @@ static __global__ void __launch_bounds__(THREADS)
         atomicAdd(&starved[blockIdx.y], (unsigned long long)sum);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status noise_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, const struct cuda_call *call)
 {
     const struct noise_rule rule = ts_noise_rule(context);
     const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n,
@@ -53,4 +53,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "add_noise");
 }
 
-const struct stage_cuda noise_cuda = {.map = map};
+const struct stage_cuda noise_cuda = {.map = noise_map};

@@ -49,8 +49,8 @@ static __global__ void __launch_bounds__(WARP *ROWS)
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
-                             struct ts_image *out, const struct cuda_call *call)
+static enum ts_status pad_launch(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const struct pad_params *params = (const struct pad_params *)context->params;
     const struct pad_rows rows = {in->axes[0].n * in->axes[1].n, in->axes[2].n, out->axes[2].n,
@@ -62,14 +62,14 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     return ts_cuda_launched(context, "pad_rows");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status pad_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, const struct cuda_call *call)
 {
     enum ts_status status;
-#define LAUNCH(T) status = launch<T>(context, in, out, call)
+#define LAUNCH(T) status = pad_launch<T>(context, in, out, call)
     TS_CUDA_WORDS(out->dtype, LAUNCH);
 #undef LAUNCH
     return status;
 }
 
-const struct stage_cuda pad_cuda = {.map = map};
+const struct stage_cuda pad_cuda = {.map = pad_map};

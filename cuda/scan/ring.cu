@@ -55,7 +55,7 @@ static size_t constants_bytes(const struct stage_context *context)
     return (size_t)levels.tables * sizeof(float);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void ring_constants(const struct stage_context *context, void *host)
 {
     if (by_wavelet(context))
         ts_ring_tables(context, (float *)host);
@@ -330,8 +330,8 @@ static enum ts_status clean(const struct stage_context *context, const T *in, T 
     return ts_cuda_launched(context, "put_back");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status ring_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, const struct cuda_call *call)
 {
     if (by_wavelet(context))
         return ts_cuda_ring_wavelet(context, in, out, call);
@@ -356,7 +356,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda ring_cuda = {.constants_bytes = constants_bytes,
-                                     .constants = constants,
+                                     .constants = ring_constants,
                                      .scratch_bytes = scratch_bytes,
-                                     .map = map,
+                                     .map = ring_map,
                                      .reduction = &ts_cuda_finite_reduction};

@@ -33,7 +33,7 @@ static size_t constants_bytes(const struct stage_context *context)
            (size_t)context->in.axes[1].n * sizeof(struct view_place);
 }
 
-static void constants(const struct stage_context *context, void *host)
+static void stitch_constants(const struct stage_context *context, void *host)
 {
     char *weights = (char *)host + opposites_bytes(context),
          *scratch = weights + weights_bytes(context);
@@ -111,8 +111,8 @@ static __global__ void __launch_bounds__(STITCH_THREADS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status stitch_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const char *constants = (const char *)call->constants;
     const struct stitch_job job = {ts_stitch_grid(context),
@@ -134,4 +134,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda stitch_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .map = map};
+    .constants_bytes = constants_bytes, .constants = stitch_constants, .map = stitch_map};

@@ -55,9 +55,9 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input,
-                             const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status finite_values_reduce(const struct stage_context *context, int input,
+                                           const struct ts_image *slices, void *partials,
+                                           const struct cuda_call *call)
 {
     const int64_t count = (int64_t)ts_slice_count(slices), n = slices->axes[0].n;
     const int64_t work = ts_cuda_parts(count, THREADS * FLIGHT);
@@ -69,8 +69,8 @@ static enum ts_status reduce(const struct stage_context *context, int input,
     return ts_cuda_launched(context, "look");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial,
-                    void *total)
+static void finite_values_collect(const struct stage_context *context, int input,
+                                  const void *partial, void *total)
 {
     (void)context;
     (void)input;
@@ -101,9 +101,10 @@ static __global__ void __launch_bounds__(THREADS)
     refused->past = z_first + first + 1;
 }
 
-static enum ts_status check(const struct stage_context *context, const void *partials,
-                            void *results, int64_t z_first, int64_t n, struct cuda_refused *refused,
-                            const struct cuda_call *call)
+static enum ts_status finite_values_check(const struct stage_context *context, const void *partials,
+                                          void *results, int64_t z_first, int64_t n,
+                                          struct cuda_refused *refused,
+                                          const struct cuda_call *call)
 {
     static_assert(sizeof(struct not_finite) <= sizeof refused->partial,
                   "a refused slice keeps its partial");
@@ -114,5 +115,7 @@ static enum ts_status check(const struct stage_context *context, const void *par
 }
 
 extern const struct cuda_reduction ts_cuda_finite_reduction;
-const struct cuda_reduction ts_cuda_finite_reduction = {
-    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect, .check = check};
+const struct cuda_reduction ts_cuda_finite_reduction = {.partial_bytes = partial_bytes,
+                                                        .reduce = finite_values_reduce,
+                                                        .collect = finite_values_collect,
+                                                        .check = finite_values_check};

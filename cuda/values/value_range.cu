@@ -54,7 +54,7 @@ static __device__ void add_word(struct range_found *found, uint32_t word, uint32
     }
 }
 
-static __device__ void merge(struct range_found *into, const struct range_found &from)
+static __device__ void value_range_merge(struct range_found *into, const struct range_found &from)
 {
     into->low = min(into->low, from.low);
     into->high = max(into->high, from.high);
@@ -70,7 +70,7 @@ static __device__ void merge_warp(struct range_found *found)
         other.high = __shfl_xor_sync(0xFFFFFFFFu, found->high, distance);
         other.n_nan = __shfl_xor_sync(0xFFFFFFFFu, found->n_nan, distance);
         other.n_infinite = __shfl_xor_sync(0xFFFFFFFFu, found->n_infinite, distance);
-        merge(found, other);
+        value_range_merge(found, other);
     }
 }
 
@@ -85,7 +85,7 @@ static __device__ void merge_block(struct range_found *found, struct cuda_value_
     if (threadIdx.x != 0)
         return;
     for (int i = 1; i < THREADS / WARP; i++)
-        merge(found, warps[i]);
+        value_range_merge(found, warps[i]);
     atomicMax(&partial->not_low, ~found->low);
     atomicMax(&partial->high, found->high);
     if (found->n_nan)

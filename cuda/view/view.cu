@@ -172,8 +172,8 @@ static const void *on_device(const struct cuda_view *view,
     return NULL;
 }
 
-static enum ts_status launch(struct cuda_view *view, const struct view_picture *picture,
-                             const struct ts_image images[VIEW_IMAGES], uint32_t *pixels)
+static enum ts_status view_launch(struct cuda_view *view, const struct view_picture *picture,
+                                  const struct ts_image images[VIEW_IMAGES], uint32_t *pixels)
 {
     struct view_picture there = *picture;
     const size_t n = (size_t)picture->width * (size_t)picture->height;
@@ -207,7 +207,7 @@ extern "C" enum ts_status ts_cuda_view_draw(struct cuda_view *view,
     const size_t bytes = (size_t)picture->width * (size_t)picture->height * sizeof(uint32_t);
     enum ts_status status = make_place(view, &view->pixels, bytes);
     if (status == TS_OK)
-        status = launch(view, picture, images, (uint32_t *)view->pixels.at);
+        status = view_launch(view, picture, images, (uint32_t *)view->pixels.at);
     return status == TS_OK ? copy(&view->pixels, CUDA_TO_HOST, pixels, view->pixels.at, bytes)
                            : status;
 }
@@ -243,7 +243,7 @@ extern "C" enum ts_status ts_cuda_view_draw_buffer(struct cuda_view *view,
     if (status == TS_OK && bytes < needed)
         status = fold(view, cudaErrorInvalidValue, "drawing into a buffer that is too small");
     if (status == TS_OK)
-        status = launch(view, picture, images, (uint32_t *)at);
+        status = view_launch(view, picture, images, (uint32_t *)at);
     const enum ts_status unmapped = fold(view, cudaGraphicsUnmapResources(1, &view->buffer, 0),
                                          "giving the buffer back to OpenGL");
     return status == TS_OK ? unmapped : status;

@@ -250,7 +250,7 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
     return ts_dicom_native_bytes((const struct dicom_source *)source, threads, ahead);
 }
 
-static bool holds(const struct source *base, const struct file_set *files)
+static bool dicom_holds(const struct source *base, const struct file_set *files)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
     for (int64_t z = 0; z < ts_source_total(base); z++)
@@ -363,7 +363,7 @@ static const struct source_ops native_ops = {
     .prefetch = ts_dicom_native_prefetch,
     .prefetch_to = ts_dicom_native_prefetch_to,
     .read = read_native,
-    .holds = holds,
+    .holds = dicom_holds,
     .close = close_source,
 };
 
@@ -372,7 +372,7 @@ static const struct source_ops ring_ops = {
     .start = ts_dicom_ring_start,
     .prefetch = ts_dicom_ring_prefetch,
     .read = read_ring,
-    .holds = holds,
+    .holds = dicom_holds,
     .close = close_source,
 };
 
@@ -680,7 +680,7 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
 
 /* Prepares what is recorded of the parameters: the series as its number, since its UID leads to a
  * patient; no path of the key; and no value that plays no part. */
-static void resolve(struct param_set *set, const struct source *source)
+static void dicom_resolve(struct param_set *set, const struct source *source)
 {
     struct dicom_params *params = set->values;
     ts_source_resolve_padding(set, source);
@@ -704,5 +704,5 @@ const struct source_format dicom_format = {
     .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),
     .open = open_dicom,
-    .resolve = resolve,
+    .resolve = dicom_resolve,
 };

@@ -27,8 +27,8 @@ const struct choice ts_dicom_deidentify_choices[] = {
     {0},
 };
 
-static enum ts_status refuse(const struct param_set *set, const char *code, const char *reason,
-                             struct ts_diag *diag)
+static enum ts_status dicom_identity_refuse(const struct param_set *set, const char *code,
+                                            const char *reason, struct ts_diag *diag)
 {
     ts_param_error(set, "uid_key_file", code, diag, "%s", reason);
     return ts_diag_hint(diag, "make a key with: (umask 077; head -c 32 /dev/urandom > KEY)");
@@ -40,17 +40,18 @@ static enum ts_status read_key(const struct param_set *set, int fd, struct dicom
 {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return refuse(set, "uid-key-open", "the key is no regular file", diag);
+        return dicom_identity_refuse(set, "uid-key-open", "the key is no regular file", diag);
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != geteuid())
-        return refuse(set, "uid-key-open",
-                      "others than its owner may use the key: its mode must be 0600", diag);
+        return dicom_identity_refuse(set, "uid-key-open",
+                                     "others than its owner may use the key: its mode must be 0600",
+                                     diag);
     unsigned char bytes[DICOM_KEY_MAX + 1];
     const ssize_t n = pread(fd, bytes, sizeof bytes, 0); /* a regular file gives all at once */
     if (n < 0)
-        return refuse(set, "uid-key-open", strerror(errno), diag);
+        return dicom_identity_refuse(set, "uid-key-open", strerror(errno), diag);
     if (n < DICOM_KEY_MIN || n > DICOM_KEY_MAX)
-        return refuse(set, "uid-key-length", "the key has fewer than 16 or more than 4096 bytes",
-                      diag);
+        return dicom_identity_refuse(set, "uid-key-length",
+                                     "the key has fewer than 16 or more than 4096 bytes", diag);
     memcpy(identity->key, bytes, (size_t)n);
     identity->key_bytes = (size_t)n;
     return TS_OK;
@@ -69,7 +70,7 @@ enum ts_status ts_dicom_identity_read(const struct param_set *set, int32_t deide
                               "deidentify: keep replaces no UID, so that a key has no use");
     const int fd = open(uid_key_file, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return refuse(set, "uid-key-open", strerror(errno), diag);
+        return dicom_identity_refuse(set, "uid-key-open", strerror(errno), diag);
     const enum ts_status status = read_key(set, fd, identity, diag);
     close(fd);
     return status;

@@ -171,7 +171,7 @@ static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset,
 
 /* Widens cells in place from `from` bytes each to `to`. The last comes first, as each is behind
  * what it is made of. */
-static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
+static void dicom_frame_widen(unsigned char *cells, size_t n, size_t from, size_t to)
 {
     for (size_t i = n; from < to && i-- > 0;) {
         memmove(cells + i * to, cells + i * from, from);
@@ -207,13 +207,13 @@ static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_code
                               job->frame_n * decoded, reply->verdict.text,
                               sizeof reply->verdict.text) != 0)
         return false;
-    widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
+    dicom_frame_widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
     return true;
 }
 
-static bool decode(const struct dicom_job *job, const struct dicom_codestream *stream,
-                   const unsigned char *data, size_t bytes, unsigned char *cells,
-                   struct dicom_reply *reply)
+static bool dicom_frame_decode(const struct dicom_job *job, const struct dicom_codestream *stream,
+                               const unsigned char *data, size_t bytes, unsigned char *cells,
+                               struct dicom_reply *reply)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
     const bool bits =
@@ -268,7 +268,7 @@ static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char 
                            "the first frame tells");
     } else {
         errno = 0;
-        ok = decode(job, &stream, data, bytes, cells, reply);
+        ok = dicom_frame_decode(job, &stream, data, bytes, cells, reply);
         if (!ok && errno == ENOMEM && ts_sandbox_lacks_memory())
             dicom_reply_no_memory(reply);
         else if (!ok)

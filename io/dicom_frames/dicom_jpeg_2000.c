@@ -105,7 +105,7 @@ static bool take_image(const struct dicom_frame_form *form, const struct dicom_c
     return false;
 }
 
-static bool decode(opj_codec_t *codec, opj_stream_t *input, opj_image_t **image)
+static bool dicom_jpeg_2000_decode(opj_codec_t *codec, opj_stream_t *input, opj_image_t **image)
 {
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
@@ -136,7 +136,7 @@ bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form,
         opj_stream_set_skip_function(input, skip_bytes);
         opj_stream_set_user_data(input, &memory, NULL);
         opj_stream_set_user_data_length(input, memory.bytes);
-        ok = decode(codec, input, &image) && error[0] == '\0';
+        ok = dicom_jpeg_2000_decode(codec, input, &image) && error[0] == '\0';
     }
     if (!ok && error[0] == '\0')
         snprintf(error, error_bytes, "the JPEG 2000 frame cannot be decoded");

@@ -100,7 +100,7 @@ struct decoder {
     struct dicom_scratch scratch;
 };
 
-static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
+static bool dicom_ring_prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     const struct decoder_setup *decoder = setup;
     (void)bytes;
@@ -112,7 +112,7 @@ static bool prepare(const void *setup, size_t bytes, char *error, size_t error_b
     return !decoder->codecs || ts_dicom_decode_init(error, error_bytes) == 0;
 }
 
-static void *begin(const void *setup, void *memory)
+static void *dicom_ring_begin(const void *setup, void *memory)
 {
     static struct decoder decoder;
     const struct decoder_setup *sizes = setup;
@@ -137,8 +137,8 @@ static const struct worker_kind decoder_kind = {
     .name = "DICOM decoder",
     .job_bytes = sizeof(struct dicom_job),
     .reply_bytes = sizeof(struct dicom_reply),
-    .prepare = prepare,
-    .begin = begin,
+    .prepare = dicom_ring_prepare,
+    .begin = dicom_ring_begin,
     .work = work,
 };
 

@@ -15,7 +15,7 @@
 #include "io/file/digest.h"
 #include "io/file/file_bytes.h"
 
-static void fail(struct dicom_reply *reply, const char *code, const char *text)
+static void dicom_slice_fail(struct dicom_reply *reply, const char *code, const char *text)
 {
     *reply = (struct dicom_reply){.dirty = false};
     ts_worker_refuse(&reply->verdict, TS_BAD_INPUT, code, text);
@@ -33,9 +33,10 @@ bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_re
 {
     struct stat now;
     if (fstat(fd, &now) != 0)
-        fail(reply, "file-not-readable", ts_errno_text(errno));
+        dicom_slice_fail(reply, "file-not-readable", ts_errno_text(errno));
     else if (!is_unchanged(file, &now))
-        fail(reply, "file-changed", "the file was changed after its header was checked");
+        dicom_slice_fail(reply, "file-changed",
+                         "the file was changed after its header was checked");
     return reply->verdict.status == TS_OK;
 }
 
@@ -43,7 +44,7 @@ int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply
 {
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        fail(reply, "file-not-readable", ts_errno_text(errno));
+        dicom_slice_fail(reply, "file-not-readable", ts_errno_text(errno));
     if (fd < 0 || ts_dicom_frame_check(file, fd, reply))
         return fd;
     close(fd);

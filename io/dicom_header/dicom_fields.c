@@ -227,7 +227,7 @@ static const struct tag_row {
 #include "io/dicom_header/dicom_fields.def"
 };
 
-static const struct tag_row *find(uint32_t tag)
+static const struct tag_row *dicom_fields_find(uint32_t tag)
 {
     size_t low = 0, high = sizeof tags / sizeof *tags;
     while (low < high) {
@@ -270,7 +270,7 @@ static bool parse(const struct tag_row *row, const struct dicom_element *element
 
 void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element, bool big_endian)
 {
-    const struct tag_row *row = find(element->tag);
+    const struct tag_row *row = dicom_fields_find(element->tag);
     char bytes[VALUE_BYTES];
     if (!row || ts_dicom_fields[row->field].place != DICOM_PLACE_LIST || element->length == 0)
         return;

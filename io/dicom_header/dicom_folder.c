@@ -62,7 +62,8 @@ static enum ts_status add_other(struct search *search, const struct dicom_other 
     return TS_OK;
 }
 
-static enum ts_status add(struct search *search, struct list *list, const struct found *found)
+static enum ts_status dicom_folder_add(struct search *search, struct list *list,
+                                       const struct found *found)
 {
     if (!found->path)
         return ts_diag_no_memory(search->diag, 0);
@@ -79,7 +80,7 @@ static enum ts_status add(struct search *search, struct list *list, const struct
     return TS_OK;
 }
 
-static enum ts_status unreadable(struct search *search, const char *path)
+static enum ts_status dicom_folder_unreadable(struct search *search, const char *path)
 {
     ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
                   "cannot read %s: %s", path, strerror(errno));
@@ -115,7 +116,7 @@ static enum ts_status visit_folder(struct search *search, struct found *found)
                              "folders nested deeper than %d in the input", (int)MAX_DEPTH);
     if (!strcmp(ts_base_name(found->path), ".git"))
         return visit_other(search, found, DICOM_GIT, 0);
-    return add(search, &search->pending, found);
+    return dicom_folder_add(search, &search->pending, found);
 }
 
 /* Handles one name in a folder. The file system is asked only if the folder's entry does not state
@@ -136,7 +137,7 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
         return visit_other(search, &found, errno == ELOOP ? DICOM_LOOP : DICOM_UNREADABLE, errno);
     if (S_ISDIR(status.st_mode))
         return link ? visit_other(search, &found, DICOM_LINK, 0) : visit_folder(search, &found);
-    return S_ISREG(status.st_mode) ? add(search, &search->files, &found)
+    return S_ISREG(status.st_mode) ? dicom_folder_add(search, &search->files, &found)
                                    : visit_other(search, &found, DICOM_SPECIAL, 0);
 }
 
@@ -144,7 +145,7 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
  * decides. */
 static enum ts_status folder_unreadable(struct search *search, const struct found *place)
 {
-    return place->depth == 0 ? unreadable(search, place->path)
+    return place->depth == 0 ? dicom_folder_unreadable(search, place->path)
                              : visit_other(search, place, DICOM_UNREADABLE, errno);
 }
 
@@ -186,11 +187,12 @@ static enum ts_status start_at(struct search *search, const char *path, size_t e
 {
     struct stat status;
     if (stat(path, &status) != 0)
-        return unreadable(search, path);
+        return dicom_folder_unreadable(search, path);
     const struct found found = {.path = ts_arena_text(search->arena, path, strlen(path)),
                                 .folder = DICOM_NAMED,
                                 .entry = (int)entry};
-    return add(search, S_ISDIR(status.st_mode) ? &search->pending : &search->files, &found);
+    return dicom_folder_add(search, S_ISDIR(status.st_mode) ? &search->pending : &search->files,
+                            &found);
 }
 
 static int compare_found(const void *a, const void *b)

@@ -399,7 +399,7 @@ static void index_rows(void)
 }
 
 /* Returns the row of an element; -1 if it is not wanted. */
-static int find(const struct scan *scan, uint32_t parent, uint32_t tag)
+static int dicom_values_find(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
     const bool private = is_private(tag);
     const uint32_t wanted_tag = without_block(tag), wanted_parent = without_block(parent);
@@ -433,7 +433,7 @@ static void take_creator(struct scan *scan, const struct dicom_element *element)
 
 bool ts_dicom_has_in(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
-    const int i = find(scan, parent, tag);
+    const int i = dicom_values_find(scan, parent, tag);
     return i >= 0 && scan->filled[i];
 }
 
@@ -446,7 +446,7 @@ void ts_dicom_need(struct scan *scan, uint32_t tag)
 {
     if (!ts_dicom_has(scan, tag))
         ts_dicom_refuse(scan, "dicom-missing-element", "%s (%04x,%04x) is missing",
-                        wanted[find(scan, 0, tag)].name, tag >> 16, tag & 0xFFFF);
+                        wanted[dicom_values_find(scan, 0, tag)].name, tag >> 16, tag & 0xFFFF);
 }
 
 /* Returns true if the row is of an element of a functional group, whose value is a text or numbers.
@@ -552,8 +552,9 @@ static void compare_private(struct scan *scan, const struct wanted *want, const 
 }
 
 /* Stores the value in its field; false if it is not of its kind. */
-static bool store(const struct wanted *want, const char *bytes, size_t length,
-                  const struct dicom_element *element, bool big_endian, struct scan *scan)
+static bool dicom_values_store(const struct wanted *want, const char *bytes, size_t length,
+                               const struct dicom_element *element, bool big_endian,
+                               struct scan *scan)
 {
     void *field = field_of(scan, want);
     const unsigned char *raw = (const unsigned char *)bytes;
@@ -678,7 +679,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
         (element->tag & 0xFFFF) <= 0xFF)
         take_creator(scan, element);
     ts_dicom_take_field(scan, element, walk->big_endian);
-    const int i = find(scan, element->parent, element->tag);
+    const int i = dicom_values_find(scan, element->parent, element->tag);
     if (i < 0 || !has_value(scan, i, element))
         return;
     const struct wanted *want = &wanted[i];
@@ -714,7 +715,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
     double before[3] = {NAN, NAN, NAN};
     if (weighting)
         memcpy(before, field_of(scan, want), want->size * sizeof *before);
-    if (!store(want, bytes, length, element, walk->big_endian, scan)) {
+    if (!dicom_values_store(want, bytes, length, element, walk->big_endian, scan)) {
         refuse_value(scan, want, element);
         return;
     }

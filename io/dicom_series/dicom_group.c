@@ -434,7 +434,7 @@ static int compare_groups(const void *a, const void *b)
 
 /* Collects the images that jitter around the first. Returns how many there are; 0 if all have its
    orientation, or one has no place. */
-static size_t collect(struct dicom_image *const *images, size_t n, struct item *items)
+static size_t dicom_group_collect(struct dicom_image *const *images, size_t n, struct item *items)
 {
     const struct dicom_image *groups[MOST_GROUPS];
     double normal[3];
@@ -500,7 +500,7 @@ static bool dicom_is_jitter(struct dicom_image *const *images, size_t n, bool *n
 {
     struct item *items = malloc(n * sizeof *items);
     *no_memory |= !items;
-    const size_t count = items ? collect(images, n, items) : 0;
+    const size_t count = items ? dicom_group_collect(images, n, items) : 0;
     const size_t positions = count > 0 ? number_positions(items, count) : 0;
     const bool jitter = positions > 0 && !are_whole(items, count, positions);
     free(items);

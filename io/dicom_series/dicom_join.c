@@ -489,7 +489,7 @@ static void append(char list[LIST_BYTES], const char *text)
     snprintf(list + used, LIST_BYTES - used, "%s%s", used ? ", " : "", text);
 }
 
-static bool differs(const struct dicom_series *series, enum dicom_series_key attribute)
+static bool dicom_join_differs(const struct dicom_series *series, enum dicom_series_key attribute)
 {
     char first[TEXT_BYTES], other[TEXT_BYTES];
     const char *text = text_of(series->images[0], attribute, first);
@@ -517,7 +517,7 @@ static void warn_of_one(struct dicom_series *series, unsigned divided)
     divided |= series->images[0]->divided;
     ts_dicom_join_list(series, words, sizeof words);
     for (int k = 0; k < DICOM_SERIES_KEYS; k++) {
-        if (differs(series, (enum dicom_series_key)k))
+        if (dicom_join_differs(series, (enum dicom_series_key)k))
             append(differ, attributes[k].name);
         if (bits >> k & 1) {
             append(torn, attributes[k].name);

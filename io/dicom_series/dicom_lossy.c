@@ -42,7 +42,7 @@ static const char *method_of(const struct dicom_file *file)
     return name && name->method ? name->method : "";
 }
 
-static const char *join(const char *all, const char *one)
+static const char *dicom_lossy_join(const char *all, const char *one)
 {
     return !all || strcmp(all, one) == 0 ? one : "mixed";
 }
@@ -55,8 +55,8 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
         if (!ts_dicom_says_loss(file))
             continue;
         loss.n_images++;
-        loss.ratio = join(loss.ratio, ts_dicom_lossy_ratio(file->lossy_ratio));
-        loss.method = join(loss.method, method_of(file));
+        loss.ratio = dicom_lossy_join(loss.ratio, ts_dicom_lossy_ratio(file->lossy_ratio));
+        loss.method = dicom_lossy_join(loss.method, method_of(file));
     }
     loss.ratio = loss.ratio ? loss.ratio : "";
     loss.method = loss.method ? loss.method : "";

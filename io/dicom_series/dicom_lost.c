@@ -415,7 +415,7 @@ static bool index_slices(struct name_index *index, const struct dicom_series *se
     return ok;
 }
 
-static void count(struct dicom_series *series, const struct dicom_other *suspect)
+static void dicom_lost_count(struct dicom_series *series, const struct dicom_other *suspect)
 {
     if (series->n_suspects < DICOM_MAX_NAMED)
         series->suspects[series->n_suspects] = suspect;
@@ -445,12 +445,12 @@ static void assign(const struct name_index *index, struct dicom_series *series, 
         both = both || (is_at_home(at) && name_range_has(name, at->series));
     }
     for (size_t i = 0; i < n_series && !any; i++)
-        count(&series[i], suspect);
+        dicom_lost_count(&series[i], suspect);
     for (const struct name_entry *at = place.first; at < place.end; at++)
         if (is_at_home(at) && (!both || name_range_has(name, at->series)))
-            count(&series[at->series], suspect);
+            dicom_lost_count(&series[at->series], suspect);
     for (const struct name_entry *at = name.first; at < name.end && !both; at++)
-        count(&series[at->series], suspect);
+        dicom_lost_count(&series[at->series], suspect);
 }
 
 /* Lists the suspect files, and the damaged ones whose UID may be wrong, in `out` if that is not

@@ -304,7 +304,7 @@ static bool divides(int setting, struct item *items, size_t n, size_t each)
 }
 
 /* Returns true if all images state the setting, and not all the same. */
-static bool differs(int setting, const struct item *items, size_t n)
+static bool dicom_settings_differs(int setting, const struct item *items, size_t n)
 {
     bool differ = false;
     for (size_t i = 0; i < n; i++) {
@@ -374,12 +374,12 @@ static bool sort_by_setting(int setting, struct item *items, size_t n)
 static int find_apart(struct item *items, size_t n, size_t each)
 {
     for (int i = 0; i < SETTINGS; i++)
-        if (each == 1 && settings[i].rule < PASS && differs(i, items, n) &&
+        if (each == 1 && settings[i].rule < PASS && dicom_settings_differs(i, items, n) &&
             !says_nothing(i, items, n) && alternates(i, items, n) && sort_by_setting(i, items, n))
             return i;
     for (int i = 0; i < SETTINGS; i++)
-        if ((settings[i].rule == FIXED || settings[i].rule == PHASE) && differs(i, items, n) &&
-            sort_by_setting(i, items, n))
+        if ((settings[i].rule == FIXED || settings[i].rule == PHASE) &&
+            dicom_settings_differs(i, items, n) && sort_by_setting(i, items, n))
             return i;
     return -1;
 }
@@ -389,7 +389,8 @@ static int find_apart(struct item *items, size_t n, size_t each)
 static int find_phase(struct item *items, size_t n)
 {
     for (int i = 0; i < SETTINGS; i++)
-        if (settings[i].rule == PHASE && differs(i, items, n) && sort_by_setting(i, items, n))
+        if (settings[i].rule == PHASE && dicom_settings_differs(i, items, n) &&
+            sort_by_setting(i, items, n))
             return i;
     return -1;
 }
@@ -430,7 +431,8 @@ static bool overlap(const struct item *a, size_t n, const struct item *b, size_t
 static bool are_passes(int setting, struct item *items, size_t n, size_t each)
 {
     size_t before = n, n_before = 0, overlaps = 0;
-    if (!differs(setting, items, n) || each > 1 || (each == 1 && may_be_even(items, n)))
+    if (!dicom_settings_differs(setting, items, n) || each > 1 ||
+        (each == 1 && may_be_even(items, n)))
         return false;
     for (size_t i = 0; i < n; i++)
         items[i].setting = setting;
@@ -465,7 +467,8 @@ bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, b
     for (size_t i = 0; i < n; i++)
         items[i] = (struct item){.image = images[i]};
     for (int i = 0; i < SETTINGS && *setting < 0; i++) {
-        if (i == last ? !acquisitions || !differs(i, items, n) : !divides_always(i, items, n))
+        if (i == last ? !acquisitions || !dicom_settings_differs(i, items, n)
+                      : !divides_always(i, items, n))
             continue;
         for (size_t k = 0; k < n; k++)
             items[k].setting = i;

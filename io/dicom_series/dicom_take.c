@@ -165,7 +165,7 @@ static void add_number(struct wording *wording, double number, const char *unit)
 }
 
 /* Collects what `take` can say of all volumes of the series, the plainest first. */
-static void describe(const struct dicom_series *series, struct wording *wording)
+static void dicom_take_describe(const struct dicom_series *series, struct wording *wording)
 {
     const struct dicom_image *image = series->images[0];
     const struct ts_axis *axis = &series->volume_axis;
@@ -236,7 +236,8 @@ static bool singles_out(const struct dicom_series *series, size_t n, size_t s,
 
 /* Drops the texts without which the choice still singles series[s] out. Returns false if all of
  * them do not. */
-static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct dicom_takes *takes)
+static bool dicom_take_reduce(const struct dicom_series *series, size_t n, size_t s,
+                              struct dicom_takes *takes)
 {
     if (!singles_out(series, n, s, takes))
         return false;
@@ -345,8 +346,8 @@ static bool dicom_list_takes(const struct dicom_series *series, size_t n, char *
         const bool whole = !is_incomplete(&series[i]);
         if (!may_be_read(&series[i]))
             continue;
-        describe(&series[i], &wording);
-        if (!reduce(series, n, i, &wording.takes) || is_in_doubt(series, n, i)) {
+        dicom_take_describe(&series[i], &wording);
+        if (!dicom_take_reduce(series, n, i, &wording.takes) || is_in_doubt(series, n, i)) {
             all = false;
             continue;
         }

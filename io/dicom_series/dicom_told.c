@@ -30,7 +30,8 @@ static int compare_comments(const struct dicom_image *a, const struct dicom_imag
     return order ? order : strcmp(a->comment, b->comment);
 }
 
-static int compare(int attribute, const struct dicom_image *a, const struct dicom_image *b)
+static int dicom_told_compare(int attribute, const struct dicom_image *a,
+                              const struct dicom_image *b)
 {
     if (attribute == COMMENTS)
         return compare_comments(a, b);
@@ -45,8 +46,8 @@ static int compare(int attribute, const struct dicom_image *a, const struct dico
 
 static int compare_images(const void *a, const void *b, void *attribute)
 {
-    return compare(*(const int *)attribute, *(struct dicom_image *const *)a,
-                   *(struct dicom_image *const *)b);
+    return dicom_told_compare(*(const int *)attribute, *(struct dicom_image *const *)a,
+                              *(struct dicom_image *const *)b);
 }
 
 /* Returns n images in the order of the attribute, to be freed; NULL if memory is out. */
@@ -66,7 +67,7 @@ static size_t count_values(struct dicom_image *const *sorted, size_t n, int attr
 {
     size_t values = n > 0;
     for (size_t i = 1; i < n; i++)
-        values += compare(attribute, sorted[i], sorted[i - 1]) != 0;
+        values += dicom_told_compare(attribute, sorted[i], sorted[i - 1]) != 0;
     return values;
 }
 
@@ -95,7 +96,7 @@ static bool is_same_everywhere(struct dicom_series *series, size_t most, int att
         same = here && (first || count_values(here, most, attribute) > 1);
         first = first ? first : here;
         for (size_t i = 0; same && i < most; i++)
-            same = compare(attribute, first[i], here[i]) == 0;
+            same = dicom_told_compare(attribute, first[i], here[i]) == 0;
         if (here != first)
             free(here);
     }
@@ -139,7 +140,7 @@ bool ts_dicom_is_mixture(struct dicom_image *const *images, size_t n, uint64_t t
 {
     for (int k = 0; told >> k; k++)
         for (size_t i = 1; told >> k & 1 && i < n; i++)
-            if (compare(k, images[0], images[i]) != 0)
+            if (dicom_told_compare(k, images[0], images[i]) != 0)
                 return true;
     return false;
 }
@@ -154,7 +155,7 @@ const char *ts_dicom_name_mixture(struct dicom_series *series, const bool *left)
         for (size_t i = 0; i < series->n_images; i++) {
             const struct dicom_image *image = series->images[i];
             first = first || left[i] ? first : image;
-            mixed |= !left[i] && compare(k, first, image) != 0;
+            mixed |= !left[i] && dicom_told_compare(k, first, image) != 0;
         }
         if (mixed && tells(series, k)) {
             if (k == COMMENTS)

@@ -369,7 +369,7 @@ static bool stands_alone(const struct volume_criterion *criterion,
 }
 
 /* Returns true if the values of an attribute differ between images at one position. */
-static bool differs(const struct volume_items *items, size_t place)
+static bool dicom_volumes_differs(const struct volume_items *items, size_t place)
 {
     for (size_t i = 1; i < items->n; i++) {
         const struct volume_item *before = &items->at[i - 1], *here = &items->at[i];
@@ -517,7 +517,7 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     const bool by_frames =
         items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
     const bool counted = criterion->place == DICOM_NUMBER(content_s) &&
-                         differs(items, DICOM_NUMBER(acquisition_number));
+                         dicom_volumes_differs(items, DICOM_NUMBER(acquisition_number));
     if (complete > 0 && criterion->doubtful && !by_frames)
         ts_dicom_series_warn(
             series, "the order of the volumes stands on %s %s: %zu volume%s of %zu slice%s%s",
@@ -647,7 +647,7 @@ static void restore(struct dicom_series *series, struct volume_items *items)
         series->images[i] = items->at[i].image;
 }
 
-static void refuse(struct dicom_series *series, struct volume_items *items)
+static void dicom_volumes_refuse(struct dicom_series *series, struct volume_items *items)
 {
     restore(series, items);
     if (items->doubt && items->kind != TS_AXIS_ECHO)
@@ -682,10 +682,11 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     ts_dicom_refuse_contradicted(series);
     if (series->refusal)
         return;
-    const bool weighted =
-        differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
-        differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
-    if (differs(&items, DICOM_NUMBER(echo_ms)))
+    const bool weighted = dicom_volumes_differs(&items, DICOM_NUMBER(b_value)) ||
+                          dicom_volumes_differs(&items, DICOM_NUMBER(gradient[0])) ||
+                          dicom_volumes_differs(&items, DICOM_NUMBER(gradient[1])) ||
+                          dicom_volumes_differs(&items, DICOM_NUMBER(gradient[2]));
+    if (dicom_volumes_differs(&items, DICOM_NUMBER(echo_ms)))
         items.kind = TS_AXIS_ECHO;
     else
         items.kind = weighted ? TS_AXIS_B : TS_AXIS_TIME;
@@ -696,7 +697,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;
     const size_t complete = find_order(series, &items, scratch);
     if (complete == 0) {
-        refuse(series, &items);
+        dicom_volumes_refuse(series, &items);
         return;
     }
     if (complete < items.volumes)

@@ -295,7 +295,7 @@ static double or_none(double value)
 }
 
 /* Fills the items, and frame_order of their images. */
-static void fill(const struct dicom_series *series, struct item *items)
+static void dicom_weightings_fill(const struct dicom_series *series, struct item *items)
 {
     const double same = ts_dicom_same_position(series->images[0]);
     bool one_file = true;
@@ -437,7 +437,7 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     struct item *items = malloc(n * sizeof *items);
     bool repeats = false;
     if (items)
-        fill(series, items);
+        dicom_weightings_fill(series, items);
     if (!items || !join_rounded(items, n)) {
         series->no_memory = true;
         free(items);

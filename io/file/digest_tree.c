@@ -134,7 +134,8 @@ static void remove_part(struct digest_tree *tree, struct part *part)
     *link = part->next;
 }
 
-static bool join(struct digest_tree *tree, uint64_t leaf, size_t at, const void *data, size_t bytes)
+static bool digest_tree_join(struct digest_tree *tree, uint64_t leaf, size_t at, const void *data,
+                             size_t bytes)
 {
     pthread_mutex_lock(&tree->lock);
     struct part *part = find_part(tree, leaf);
@@ -170,7 +171,8 @@ bool ts_digest_tree_add(struct digest_tree *tree, uint64_t offset, const void *d
         const uint64_t leaf = offset / DIGEST_LEAF_BYTES;
         const size_t at = (size_t)(offset % DIGEST_LEAF_BYTES), whole = leaf_bytes(tree, leaf);
         const size_t part = whole - at < bytes ? whole - at : bytes;
-        if (!(part == whole ? hash_leaf(tree, leaf, from) : join(tree, leaf, at, from, part)))
+        if (!(part == whole ? hash_leaf(tree, leaf, from)
+                            : digest_tree_join(tree, leaf, at, from, part)))
             return false;
         offset += part;
         from += part;

@@ -57,8 +57,8 @@ enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error,
                : TS_RUN_FAILED;
 }
 
-static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what,
-                           const char *path, int error)
+static enum ts_status file_commit_fail(struct ts_diag *diag, const char *code, const char *what,
+                                       const char *path, int error)
 {
     return ts_file_failed(diag, code, error, "cannot %s '%s'", what, path);
 }
@@ -164,14 +164,16 @@ static enum ts_status file_check_folder(const char *path, const char *folder, st
     struct stat status;
     const bool found = stat(folder, &status) == 0;
     if (!found && errno != ENOENT && errno != ENOTDIR)
-        return fail(diag, "output-folder-unreadable", "look at the output folder", folder, errno);
+        return file_commit_fail(diag, "output-folder-unreadable", "look at the output folder",
+                                folder, errno);
     if (!found || !S_ISDIR(status.st_mode)) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-missing"},
                       "the folder '%s' of the output '%s' does not exist", folder, path);
         return ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
     }
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
-        fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
+        file_commit_fail(diag, "output-folder-not-writable", "write to the output folder", folder,
+                         errno);
         return ts_diag_hint(diag,
                             "give yourself the right to write there, or choose another output");
     }
@@ -184,7 +186,7 @@ static enum ts_status check_existing(const char *path, bool force, struct ts_dia
     if (stat(path, &status) != 0) {
         if (errno == ENOENT && lstat(path, &status) != 0)
             return TS_OK;
-        return fail(diag, "output-path", "use the output path", path, errno);
+        return file_commit_fail(diag, "output-path", "use the output path", path, errno);
     }
     if (!S_ISREG(status.st_mode))
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-not-a-file"},
@@ -314,8 +316,8 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     file->named = !can_link(file->folder, file->temporary);
     file->fd = file->named ? open_temporary(file->temporary) : open_unnamed(file->folder);
     if (file->fd < 0)
-        return fail(diag, "output-create", "create a file in the output folder", file->folder,
-                    errno);
+        return file_commit_fail(diag, "output-create", "create a file in the output folder",
+                                file->folder, errno);
     return TS_OK;
 }
 
@@ -338,9 +340,10 @@ static mode_t creation_mask(void)
 enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
 {
     if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
-        return fail(diag, "output-write", "set the mode of", file->path, errno);
+        return file_commit_fail(diag, "output-write", "set the mode of", file->path, errno);
     if (fsync(file->fd) != 0)
-        return fail(diag, "output-write", "bring to the disk the output", file->path, errno);
+        return file_commit_fail(diag, "output-write", "bring to the disk the output", file->path,
+                                errno);
     return TS_OK;
 }
 
@@ -407,7 +410,8 @@ enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
         return ts_diag_hint(diag, "choose another name, or replace it with --force");
     }
     if (error)
-        return fail(diag, "output-rename", "give the finished file the name", file->path, error);
+        return file_commit_fail(diag, "output-rename", "give the finished file the name",
+                                file->path, error);
     file->named = false; /* the temporary name is gone */
     ts_file_sync_folder(file->folder, file->path, diag);
     return TS_OK;

@@ -5,7 +5,7 @@
 
 #include "core/memory.h"
 
-static int compare(const void *a, const void *b)
+static int file_set_compare(const void *a, const void *b)
 {
     const struct file_number *one = a, *other = b;
     if (one->device != other->device)
@@ -26,13 +26,13 @@ bool ts_file_set_add(struct file_set *set, const struct stat *file)
 void ts_file_set_sort(struct file_set *set)
 {
     if (set->n > 1)
-        qsort(set->files, set->n, sizeof *set->files, compare);
+        qsort(set->files, set->n, sizeof *set->files, file_set_compare);
 }
 
 bool ts_file_set_has(const struct file_set *set, dev_t device, ino_t inode)
 {
     const struct file_number file = {device, inode};
-    return set->n > 0 && bsearch(&file, set->files, set->n, sizeof file, compare) != NULL;
+    return set->n > 0 && bsearch(&file, set->files, set->n, sizeof file, file_set_compare) != NULL;
 }
 
 void ts_file_set_clear(struct file_set *set)

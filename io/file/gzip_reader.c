@@ -52,7 +52,7 @@ void ts_gzip_reader_destroy(struct gzip_reader *reader)
 
 /* Reads more of the file if all of it is inflated. Returns NULL, or what failed. At the file's end
    it adds no bytes. */
-static const char *fill(struct gzip_reader *reader)
+static const char *gzip_reader_fill(struct gzip_reader *reader)
 {
     ssize_t n;
     if (reader->stream.avail_in > 0)
@@ -74,7 +74,7 @@ static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, 
                                 size_t *made)
 {
     z_stream *stream = &reader->stream;
-    const char *wrong = fill(reader);
+    const char *wrong = gzip_reader_fill(reader);
     *made = 0;
     if (wrong)
         return wrong;
@@ -125,7 +125,7 @@ const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool
     *rest = 0;
     for (;;) {
         size_t made;
-        const char *wrong = fill(reader);
+        const char *wrong = gzip_reader_fill(reader);
         const z_stream *stream = &reader->stream;
         *whole = !wrong && reader->ended && (stream->avail_in == 0 || *stream->next_in != MAGIC);
         if (wrong || *whole || most == 0)

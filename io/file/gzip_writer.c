@@ -53,7 +53,7 @@ void ts_gzip_writer_destroy(struct gzip_writer *writer)
     free(writer);
 }
 
-static bool put(struct gzip_writer *writer, const void *data, size_t bytes)
+static bool gzip_writer_put(struct gzip_writer *writer, const void *data, size_t bytes)
 {
     const uint64_t at = writer->offset;
     writer->offset += bytes;
@@ -78,7 +78,7 @@ struct gzip_writer *ts_gzip_writer_create(int fd, int threads)
         block->deflated = block->values + BLOCK_BYTES;
         block->level = block->deflated + BOUND_BYTES;
     }
-    if (complete && put(writer, head, sizeof head))
+    if (complete && gzip_writer_put(writer, head, sizeof head))
         return writer;
     ts_gzip_writer_destroy(writer);
     return NULL;
@@ -141,7 +141,7 @@ static bool write_blocks(struct gzip_writer *writer, int n)
         writer->checksum =
             (uint32_t)crc32_combine(writer->checksum, block->checksum, (z_off_t)block->bytes);
         writer->bytes += block->bytes;
-        if (!put(writer, block->deflated, block->deflated_bytes))
+        if (!gzip_writer_put(writer, block->deflated, block->deflated_bytes))
             return false;
         block->bytes = 0;
     }
@@ -175,5 +175,5 @@ bool ts_gzip_writer_end(struct gzip_writer *writer)
         tail[2 + i] = (unsigned char)(writer->checksum >> 8 * i);
         tail[6 + i] = (unsigned char)(writer->bytes >> 8 * i);
     }
-    return put(writer, tail, sizeof tail);
+    return gzip_writer_put(writer, tail, sizeof tail);
 }

@@ -46,7 +46,7 @@ void ts_inflate_file_destroy(struct inflate_file *file)
     free(file);
 }
 
-static void begin(struct inflate_file *file)
+static void inflate_file_begin(struct inflate_file *file)
 {
     inflateReset(&file->stream);
     file->stream.avail_in = 0;
@@ -64,7 +64,7 @@ void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino
     file->device = device;
     file->inode = inode;
     file->offset = offset;
-    begin(file);
+    inflate_file_begin(file);
 }
 
 /* Reads the next piece of the file; at its end, none. Returns false with errno if it cannot. */
@@ -117,7 +117,7 @@ enum inflate_end ts_inflate_file_measure(struct inflate_file *file,
                                          int64_t *deflated)
 {
     enum inflate_end end = INFLATE_WHOLE;
-    begin(file);
+    inflate_file_begin(file);
     while (end == INFLATE_WHOLE && !file->ended) {
         size_t got;
         end = inflate_some(file, file->skipped, SKIP_BYTES, &got);
@@ -136,7 +136,7 @@ enum inflate_end ts_inflate_file_read(struct inflate_file *file, int64_t offset,
     size_t got;
     enum inflate_end end = INFLATE_WHOLE;
     if (offset < file->given)
-        begin(file);
+        inflate_file_begin(file);
     while (end == INFLATE_WHOLE && file->given < offset && !file->ended) {
         const int64_t left = offset - file->given;
         end =

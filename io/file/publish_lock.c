@@ -21,7 +21,7 @@ struct folder {
     struct stat found;
 };
 
-static int compare(const void *a, const void *b)
+static int publish_lock_compare(const void *a, const void *b)
 {
     const struct stat *one = &((const struct folder *)a)->found,
                       *other = &((const struct folder *)b)->found;
@@ -69,9 +69,9 @@ void ts_publish_lock(struct publish_lock *lock, const char *const *folders, int 
         found[n_found].path = folders[i];
         n_found += folders[i] && stat(folders[i], &found[n_found].found) == 0;
     }
-    qsort(found, (size_t)n_found, sizeof *found, compare);
+    qsort(found, (size_t)n_found, sizeof *found, publish_lock_compare);
     for (int i = 0; i < n_found; i++) {
-        if (i > 0 && compare(&found[i - 1], &found[i]) == 0)
+        if (i > 0 && publish_lock_compare(&found[i - 1], &found[i]) == 0)
             continue;
         const int error = lock_folder(&found[i], &lock->fds[lock->n]);
         lock->n += error == 0;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum ts_status refuse(const char *path, int error, struct ts_diag *diag)
+static enum ts_status whole_file_refuse(const char *path, int error, struct ts_diag *diag)
 {
     return ts_file_failed(diag, "not-written", error, "%s cannot be written", path);
 }
@@ -29,7 +29,7 @@ enum ts_status ts_whole_file_check(const char *path, bool replace, struct ts_dia
 {
     if (!is_device(path))
         return ts_file_check(path, replace, 0, diag);
-    return access(path, W_OK) == 0 ? TS_OK : refuse(path, errno, diag);
+    return access(path, W_OK) == 0 ? TS_OK : whole_file_refuse(path, errno, diag);
 }
 
 enum ts_status ts_whole_file_open(struct whole_file *file, const char *path, bool replace,
@@ -40,7 +40,7 @@ enum ts_status ts_whole_file_open(struct whole_file *file, const char *path, boo
     if (!is_device(path))
         status = ts_file_create(&file->commit, path, replace, diag);
     else if ((file->commit.fd = open(path, O_WRONLY | O_CLOEXEC)) < 0)
-        status = refuse(path, errno, diag);
+        status = whole_file_refuse(path, errno, diag);
     if (status == TS_OK && !(file->stream = open_memstream(&file->bytes, &file->n)))
         status = ts_diag_no_memory(diag, sizeof *file);
     if (status != TS_OK)
@@ -68,7 +68,7 @@ enum ts_status ts_whole_file_close(struct whole_file *file, struct ts_diag *diag
     enum ts_status status = whole && closed ? TS_OK : ts_diag_no_memory(diag, file->n);
     file->stream = NULL;
     if (status == TS_OK && !write_all(file->commit.fd, file->bytes, file->n))
-        status = refuse(file->path, errno, diag);
+        status = whole_file_refuse(file->path, errno, diag);
     if (status == TS_OK && file->commit.path)
         status = ts_file_sync(&file->commit, diag);
     if (status == TS_OK && file->commit.path)

@@ -114,7 +114,7 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
 
 /* Makes the library read whatever it needs from files or the environment before the child is
    locked. */
-static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
+static bool hdf5_child_prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     struct hdf5_failure failure = {0};
     (void)setup, (void)bytes;
@@ -152,7 +152,7 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
 }
 
 const struct sandbox_kind ts_hdf5_reader = {
-    .name = "HDF5 reader", .prepare = prepare, .serve = serve};
+    .name = "HDF5 reader", .prepare = hdf5_child_prepare, .serve = serve};
 
 enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, FILE *out,
                                       struct ts_diag *diag)

@@ -87,8 +87,8 @@ static bool encode(struct hdf5_writer *writer, struct chunk_coder *coder, struct
 }
 
 /* Decodes a chunk that came encoded. Whoever encoded it made its checksums from the values. */
-static bool decode(struct hdf5_writer *writer, struct chunk_coder *coder,
-                   const struct chunk_job *job)
+static bool hdf5_chunk_decode(struct hdf5_writer *writer, struct chunk_coder *coder,
+                              const struct chunk_job *job)
 {
     const double begin = ts_trace_begin(writer->options.trace);
     void *chunk = malloc(job->chunk_bytes);
@@ -128,14 +128,14 @@ static bool fetch(struct hdf5_writer *writer, struct chunk_job *job)
            fail_damaged(writer, dataset, job->index);
 }
 
-static bool prepare(void *user, struct chunk_coder *coder, struct chunk_job *job)
+static bool hdf5_chunk_prepare(void *user, struct chunk_coder *coder, struct chunk_job *job)
 {
     struct hdf5_writer *writer = user;
     if (!coder)
         return ts_hdf5_fail_memory(writer, ts_chunk_bound(&job->filters, job->chunk_bytes));
     if (job->chunk)
         return encode(writer, coder, job);
-    return job->encoded ? decode(writer, coder, job) : fetch(writer, job);
+    return job->encoded ? hdf5_chunk_decode(writer, coder, job) : fetch(writer, job);
 }
 
 /* ---- place ----------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ bool ts_hdf5_chunk_place(struct hdf5_writer *writer, struct hdf5_dataset *datase
     return done;
 }
 
-static bool place(void *user, struct chunk_job *job)
+static bool hdf5_chunk_place(void *user, struct chunk_job *job)
 {
     struct hdf5_writer *writer = user;
     struct hdf5_dataset *dataset = writer->datasets[job->id];
@@ -247,4 +247,4 @@ static bool write_chunk(void *user, struct chunk_job *job)
 }
 
 const struct chunk_steps ts_hdf5_chunk_steps = {
-    .prepare = prepare, .place = place, .write = write_chunk};
+    .prepare = hdf5_chunk_prepare, .place = hdf5_chunk_place, .write = write_chunk};

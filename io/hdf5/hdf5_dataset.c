@@ -278,8 +278,8 @@ static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *datase
 
 /* Prepares all of a dataset but its place in the writer's list. After a failure the caller destroys
    it. */
-static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const char *path,
-                    const struct hdf5_value *value)
+static bool hdf5_dataset_prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset,
+                                 const char *path, const struct hdf5_value *value)
 {
     dataset->path = strdup(path);
     if (!ts_chunk_grid_init(&dataset->grid, value->rank, value->n, value->element_bytes))
@@ -323,7 +323,7 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
         *dataset = (struct hdf5_dataset){.dataset = -1, .scratch = -1};
     if (!dataset || !list)
         ts_hdf5_fail_memory(writer, sizeof *dataset);
-    if (!dataset || !list || !prepare(writer, dataset, path, value)) {
+    if (!dataset || !list || !hdf5_dataset_prepare(writer, dataset, path, value)) {
         ts_hdf5_dataset_destroy(dataset);
         return ts_hdf5_state(writer);
     }
@@ -489,7 +489,7 @@ static bool move_chunks(struct hdf5_writer *writer, int id)
 }
 
 /* Writes the digest and closes. */
-static bool finish(struct hdf5_writer *writer, int id)
+static bool hdf5_dataset_finish(struct hdf5_writer *writer, int id)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
     const uint64_t slices = ts_hdf5_dataset_bytes(dataset) / dataset->slice_bytes;
@@ -515,6 +515,6 @@ static bool finish(struct hdf5_writer *writer, int id)
 
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id)
 {
-    (void)finish(writer, id);
+    (void)hdf5_dataset_finish(writer, id);
     return ts_hdf5_state(writer);
 }

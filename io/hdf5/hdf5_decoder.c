@@ -33,7 +33,7 @@ struct decoding {
     unsigned char *encoded, *block, *other;
 };
 
-static void *begin(const void *setup, void *memory)
+static void *hdf5_decoder_begin(const void *setup, void *memory)
 {
     struct decoding *decoding = calloc(1, sizeof *decoding);
     if (!decoding)
@@ -60,7 +60,7 @@ static void work(void *state, const void *data, int fd, void *answer)
 static const struct worker_kind decoder_kind = {.name = "HDF5 decoder",
                                                 .job_bytes = sizeof(struct decode_job),
                                                 .reply_bytes = sizeof(struct worker_verdict),
-                                                .begin = begin,
+                                                .begin = hdf5_decoder_begin,
                                                 .work = work};
 
 /* ---- the caller ------------------------------------------------------------------------------ */

@@ -120,8 +120,9 @@ static enum ts_status walk_all(struct walk *walk)
 
 /* Reports "WHAT PATH@ATTRIBUTE cannot be read: reason" for an open object; attribute NULL: for the
    object itself. */
-static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, const char *code,
-                                 const char *what, const char *attribute, struct ts_diag *diag)
+static enum ts_status hdf5_finder_unreadable(const struct hdf5_child *child, hid_t object,
+                                             const char *code, const char *what,
+                                             const char *attribute, struct ts_diag *diag)
 {
     struct hdf5_failure failure;
     char path[FINDER_NAME] = "", shown[FINDER_NAME];
@@ -166,14 +167,14 @@ static enum ts_status read_text(const struct hdf5_child *child, hid_t object, co
     const struct wanted wanted =
         name ? find_attribute(object, name) : (struct wanted){.name = NULL};
     if (ts_hdf5_texts_of(object, *wanted.found ? wanted.found : name, most, out, size) < 0)
-        return unreadable(child, object, "hdf5-text", "the text ", name, diag);
+        return hdf5_finder_unreadable(child, object, "hdf5-text", "the text ", name, diag);
     for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
         out[n - 1] = '\0';
     return TS_OK;
 }
 
 /* Answers what the parent asks about nearly every object. */
-static enum ts_status describe(struct walk *walk)
+static enum ts_status hdf5_finder_describe(struct walk *walk)
 {
     struct find_answer *answer = walk->answer;
     const H5I_type_t type = H5Iget_type(walk->at);
@@ -207,7 +208,7 @@ enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct fi
         return ts_hdf5_child_unreadable(child, diag, "a group");
     enum ts_status status = walk_all(&walk);
     if (status == TS_OK && walk.at >= 0 && !*answer->file)
-        status = describe(&walk);
+        status = hdf5_finder_describe(&walk);
     if (status != TS_OK || *answer->file)
         move_to(&walk, -1);
     return status;
@@ -326,7 +327,7 @@ enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *reque
     return ts_hdf5_storage_find(of->object, &storage) &&
                    ts_hdf5_storage_write(of->object, &storage, out)
                ? TS_OK
-               : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
+               : hdf5_finder_unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }
 
 enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, FILE *out,
@@ -337,5 +338,5 @@ enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request,
     return ts_hdf5_storage_find(of->object, &storage) &&
                    ts_hdf5_storage_write_table(of->object, &storage, out)
                ? TS_OK
-               : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
+               : hdf5_finder_unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }

@@ -402,7 +402,7 @@ static bool add_member(struct taker *taker, const char *name, const char *value,
 }
 
 /* Returns false if memory is out. */
-static bool add(struct taker *taker, const struct item *item, const char *const *texts)
+static bool hdf5_list_add(struct taker *taker, const struct item *item, const char *const *texts)
 {
     const char *name = taker->listing->flat ? NULL : name_in_process(taker, item, texts);
     taker->listing->any = true;
@@ -461,7 +461,7 @@ enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_l
         if (items > HDF5_WALK_OBJECTS + 1 ||
             !take_item(&at, end, &item, texts)) /* the root group and the end are items, too */
             return TS_BAD_INPUT;
-        if (item.kind != ITEM_END && !add(&taker, &item, texts))
+        if (item.kind != ITEM_END && !hdf5_list_add(&taker, &item, texts))
             return TS_RUN_FAILED;
     }
     *whole = item.mark != HDF5_WALK_FAILED;

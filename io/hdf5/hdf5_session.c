@@ -59,7 +59,8 @@ static struct diag_site site_of(const struct hdf5_child *setup, const char *code
 }
 
 /* Reports a failure between this process and the child; the file may be whole. */
-static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_diag *diag)
+static enum ts_status hdf5_session_fail(const struct hdf5_child *setup, int error,
+                                        struct ts_diag *diag)
 {
     const struct diag_site site = site_of(setup, "hdf5-channel");
     return ts_diag_error(diag, TS_RUN_FAILED, &site,
@@ -74,7 +75,7 @@ static enum ts_status start_child(struct hdf5_session *session, struct ts_diag *
         ts_sandbox_start(session->sandbox, &ts_hdf5_reader, &session->limits, setup, sizeof *setup,
                          NULL, 0, &session->child, diag);
     return status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0
-               ? fail(setup, errno, diag)
+               ? hdf5_session_fail(setup, errno, diag)
                : status;
 }
 
@@ -240,7 +241,7 @@ static enum ts_status lose(const struct hdf5_session *session, const struct allo
     if (allowance->memory_bytes)
         return ts_diag_no_memory(diag, allowance->memory_bytes);
     if (allowance->error)
-        return fail(&session->setup, allowance->error, diag);
+        return hdf5_session_fail(&session->setup, allowance->error, diag);
     if (*allowance->reason)
         snprintf(text, sizeof text, "%s", allowance->reason);
     else if (signal_number == SIGXCPU)

@@ -52,7 +52,7 @@ static bool is_table(const char *path, const char *name)
            !strcmp(path + length - strlen(name), name);
 }
 
-static bool collect(void *user, const struct hdf5_object *object)
+static bool hdf5_slice_collect(void *user, const struct hdf5_object *object)
 {
     struct collection *collection = user;
     const bool table = *collection->table;
@@ -80,7 +80,7 @@ static enum ts_status list_datasets(struct hdf5_child *child, const void *data, 
     const struct list_request *request = data;
     struct collection collection = {.out = out, .table = request->table};
     char at[HDF5_WALK_PATH] = "";
-    return ts_hdf5_walk(child->files[0], collect, &collection, at) == HDF5_WALK_FAILED
+    return ts_hdf5_walk(child->files[0], hdf5_slice_collect, &collection, at) == HDF5_WALK_FAILED
                ? ts_hdf5_child_unreadable(child, diag, "the file")
                : TS_OK;
 }
@@ -218,7 +218,8 @@ static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-static enum ts_status start(const char *path, struct hdf5_session **session, struct ts_diag *diag)
+static enum ts_status hdf5_slice_start(const char *path, struct hdf5_session **session,
+                                       struct ts_diag *diag)
 {
     return ts_hdf5_session_open(
         &(struct hdf5_session_options){.path = path, .address_bytes = address_bytes}, session, NULL,
@@ -247,7 +248,7 @@ enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct
     size_t bytes = 0;
     *n = 0;
     snprintf(request.table, sizeof request.table, "%s", table ? table : "");
-    enum ts_status status = start(path, &session, diag);
+    enum ts_status status = hdf5_slice_start(path, &session, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, list_datasets, &request, sizeof request, &answer,
                                       &bytes, diag);
@@ -270,8 +271,9 @@ static bool is_possible(const struct open_answer *found)
            found->rows * found->columns <= SLICE_MAX && found->block_rows > 0;
 }
 
-static enum ts_status fill(struct hdf5_session *session, const struct open_answer *found,
-                           struct rows_request *request, float *values, struct ts_diag *diag)
+static enum ts_status hdf5_slice_fill(struct hdf5_session *session, const struct open_answer *found,
+                                      struct rows_request *request, float *values,
+                                      struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     for (request->first = 0; request->first < found->rows && status == TS_OK;
@@ -313,7 +315,7 @@ static enum ts_status read_slice(struct hdf5_session *session, const char *path,
     slice->values = malloc(bytes);
     if (!slice->values)
         return ts_diag_no_memory(diag, bytes);
-    return fill(session, &found, &request, slice->values, diag);
+    return hdf5_slice_fill(session, &found, &request, slice->values, diag);
 }
 
 enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index,
@@ -321,7 +323,7 @@ enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t
 {
     struct hdf5_session *session;
     *slice = (struct hdf5_slice){0};
-    enum ts_status status = start(path, &session, diag);
+    enum ts_status status = hdf5_slice_start(path, &session, diag);
     if (status == TS_OK)
         status = read_slice(session, path, dataset, index, slice, diag);
     ts_hdf5_session_end(session);

@@ -163,7 +163,7 @@ struct opening {
     bool grows[3];      /* the axis is as long as its sources make it */
 };
 
-static enum ts_status refuse(const struct opening *opening, const char *what)
+static enum ts_status hdf5_stack_refuse(const struct opening *opening, const char *what)
 {
     ts_hdf5_input_refuse(opening->input, "hdf5-virtual", "%s is virtual: %s", opening->stack->name,
                          what);
@@ -243,7 +243,7 @@ static enum ts_status open_source(struct opening *opening, const char *file, con
             return TS_OK;
         }
     if (owner->n_sources == MAPPINGS)
-        return refuse(opening, "it has too many sources");
+        return hdf5_stack_refuse(opening, "it has too many sources");
     enum ts_status status = open_file(opening, file);
     if (status != TS_OK || !opening->source)
         return status;
@@ -261,7 +261,7 @@ static enum ts_status open_source(struct opening *opening, const char *file, con
         status = ts_hdf5_stack_locate(opening->source, opened);
     ts_hdf5_input_release(opening->source, &found);
     if (status == TS_OK && opened->stored != owner->stored)
-        status = refuse(opening, "a source has elements of another type");
+        status = hdf5_stack_refuse(opening, "a source has elements of another type");
     *stack = opened;
     return status;
 }
@@ -387,7 +387,7 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
                 n = UNLIMITED;
         }
         if (!make_indices(&axis, n, &part->on[d]))
-            return refuse(opening, "a selection of it is not understood");
+            return hdf5_stack_refuse(opening, "a selection of it is not understood");
     }
     if (match_axes(part))
         return TS_OK;
@@ -396,9 +396,9 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
         wanted *= (double)part->on[d].n;
         there *= (double)part->from[d].n;
     }
-    return there < wanted
-               ? too_short(opening)
-               : refuse(opening, "a part of it has another shape than the values for it");
+    return there < wanted ? too_short(opening)
+                          : hdf5_stack_refuse(
+                                opening, "a part of it has another shape than the values for it");
 }
 
 /* Opens the sources of a mapping: one dataset, or one for each number until there is none. */
@@ -409,7 +409,7 @@ static enum ts_status open_mapping(struct opening *opening, const struct virtual
     if ((!mapping->on.all &&
          (!mapping->on.regular || mapping->on.rank != opening->stack->storage.rank)) ||
         (!mapping->from.all && (!mapping->from.regular || mapping->from.rank > 3)))
-        return refuse(opening, "a selection of it is not a regular box");
+        return hdf5_stack_refuse(opening, "a selection of it is not a regular box");
     for (int64_t block = 0; block < MAPPINGS; block++) {
         struct hdf5_stack *source;
         spell(mapping->file, block, file, sizeof file);
@@ -423,7 +423,7 @@ static enum ts_status open_mapping(struct opening *opening, const struct virtual
         if (status != TS_OK || !numbered)
             return status;
     }
-    return refuse(opening, "it has too many parts");
+    return hdf5_stack_refuse(opening, "it has too many parts");
 }
 
 /* Sets the lengths that follow from the parts, and checks that no part is outside or overlaps
@@ -439,14 +439,14 @@ static enum ts_status check_parts(const struct opening *opening)
         if (opening->grows[d])
             stack->storage.n[d] = end;
         if (end > stack->storage.n[d])
-            return refuse(opening, "it has parts past its end");
+            return hdf5_stack_refuse(opening, "it has parts past its end");
     }
     for (int64_t i = 0; i < stack->n_parts; i++)
         for (int64_t j = 0; j < i; j++) {
             const struct hdf5_part *a = &stack->parts[i], *b = &stack->parts[j];
             if (meet(&a->on[0], &b->on[0]) && meet(&a->on[1], &b->on[1]) &&
                 meet(&a->on[2], &b->on[2]))
-                return refuse(opening, "two sources give the same values");
+                return hdf5_stack_refuse(opening, "two sources give the same values");
         }
     return TS_OK;
 }
@@ -529,7 +529,7 @@ static enum ts_status open_all(struct opening *opening, const unsigned char *ans
         return ts_hdf5_session_wrong_answer(input->session, input->diag);
     memcpy(&head, answer, sizeof head);
     if (head.n > MAPPINGS)
-        return refuse(opening, "it has too many parts");
+        return hdf5_stack_refuse(opening, "it has too many parts");
     if (head.n < 0 || bytes != sizeof head + (size_t)head.n * sizeof *mapping)
         return ts_hdf5_session_wrong_answer(input->session, input->diag);
     memcpy(stack->fill, head.fill, sizeof stack->fill);

@@ -638,8 +638,8 @@ static bool judge_body(struct verification *check, const unsigned char *expected
                            "has changed: bytes outside of values, attributes and structure differ");
 }
 
-static enum ts_status report(const struct verification *check, const char *shown,
-                             enum ts_status failed, struct ts_diag *diag)
+static enum ts_status hdf5_verify_report(const struct verification *check, const char *shown,
+                                         enum ts_status failed, struct ts_diag *diag)
 {
     char at[256];
     if (check->no_memory)
@@ -681,7 +681,7 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads,
     done = done && judge(&check, bytes);
     if (done && !ts_digest_tree_end(check.body, sum))
         done = ts_verify_no_memory(&check);
-    enum ts_status result = done ? TS_OK : report(&check, shown, TS_RUN_FAILED, diag);
+    enum ts_status result = done ? TS_OK : hdf5_verify_report(&check, shown, TS_RUN_FAILED, diag);
     if (done && !ts_hdf5_trailer_write(fd, check.body_bytes, sum))
         result =
             ts_file_failed(diag, "output-write", errno, "cannot write the trailer of '%s'", shown);
@@ -731,12 +731,12 @@ enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const c
     check.read_error = has_trailer ? 0 : errno;
     check.body_bytes -= has_trailer ? TRAILER_BYTES : 0;
     enum ts_status status = check.read_error
-                                ? report(&check, path, TS_BAD_INPUT, diag)
+                                ? hdf5_verify_report(&check, path, TS_BAD_INPUT, diag)
                                 : ts_hdf5_session_call(session, list_task, NULL, 0,
                                                        (void **)&check.content, &bytes, diag);
     if (status == TS_OK && !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) &&
                              check_descriptions(&check)))
-        status = report(&check, path, TS_BAD_INPUT, diag);
+        status = hdf5_verify_report(&check, path, TS_BAD_INPUT, diag);
     if (proof) {
         *proof = (struct hdf5_proof){.version = check.version,
                                      .datasets = check.n_datasets,

@@ -206,7 +206,7 @@ static const char *describe_chunks(struct verify_dataset *dataset)
 }
 
 /* Sets bytes and grid. Returns NULL, or why the dataset cannot be read. */
-static const char *describe(struct verify_dataset *dataset, uint64_t body_bytes)
+static const char *hdf5_verify_content_describe(struct verify_dataset *dataset, uint64_t body_bytes)
 {
     const struct hdf5_storage *storage = &dataset->storage;
     size_t bytes = storage->element_bytes;
@@ -242,7 +242,7 @@ bool ts_verify_describe(struct verification *check)
 {
     for (size_t i = 0; i < check->n_datasets; i++) {
         struct verify_dataset *dataset = &check->datasets[i];
-        const char *refusal = describe(dataset, check->body_bytes);
+        const char *refusal = hdf5_verify_content_describe(dataset, check->body_bytes);
         if (!*dataset->expected)
             return ts_verify_wrong(check, dataset->path, "has no SHA-256");
         if (refusal)

@@ -257,8 +257,8 @@ static size_t memory_bytes(const struct mask_file *base)
                                       : 0);
 }
 
-static enum ts_status start(struct mask_file *base, int threads, int64_t ahead,
-                            struct ts_diag *diag)
+static enum ts_status label_volume_start(struct mask_file *base, int threads, int64_t ahead,
+                                         struct ts_diag *diag)
 {
     struct label_volume *volume = (struct label_volume *)base;
     (void)threads;
@@ -274,7 +274,7 @@ static enum ts_status check_unchanged(const struct mask_file *base, struct ts_di
     return source->ops->check_unchanged ? source->ops->check_unchanged(source, diag) : TS_OK;
 }
 
-static bool holds(const struct mask_file *base, const struct file_set *files)
+static bool label_volume_holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct source *source = ((const struct label_volume *)base)->source;
     return source->ops->holds && source->ops->holds(source, files);
@@ -293,15 +293,16 @@ static void close_file(struct mask_file *base)
 static const struct mask_kind volume_kind = {.what = "label volume",
                                              .read = read_slice,
                                              .memory_bytes = memory_bytes,
-                                             .start = start,
+                                             .start = label_volume_start,
                                              .check_unchanged = check_unchanged,
-                                             .holds = holds,
+                                             .holds = label_volume_holds,
                                              .close = close_file};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Takes the number of the label that is wanted, and the range of labels. */
-static enum ts_status choose(struct label_volume *volume, const struct mask_request *request)
+static enum ts_status label_volume_choose(struct label_volume *volume,
+                                          const struct mask_request *request)
 {
     const char *segment = request->params->segment;
     const struct ts_image *image = &volume->source->image;
@@ -344,7 +345,7 @@ static enum ts_status open_volume(struct label_volume *volume, const char *forma
     }
     status = match_grids(volume, request);
     if (status == TS_OK)
-        status = choose(volume, request);
+        status = label_volume_choose(volume, request);
     for (int64_t z = 0; z < volume->grid->axes[0].n && status == TS_OK; z++) {
         int64_t first, last;
         find_range(volume, z, &first, &last);

@@ -70,7 +70,7 @@ struct mask_source {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void store(const int32_t *labels, size_t n, enum ts_dtype dtype, void *out)
+static void mask_store(const int32_t *labels, size_t n, enum ts_dtype dtype, void *out)
 {
     switch (dtype) {
 #define CASE(suffix, type)                                                                         \
@@ -96,8 +96,8 @@ static enum ts_status read_range(struct source *base, struct pool *readers, int6
             source->file->kind->read(source->file, z + i, source->labels, diag);
         if (status != TS_OK)
             return status;
-        store(source->labels, count, base->image.dtype,
-              (char *)out + (size_t)i * ts_slice_bytes(&base->image));
+        mask_store(source->labels, count, base->image.dtype,
+                   (char *)out + (size_t)i * ts_slice_bytes(&base->image));
         size_t labeled = 0;
         for (size_t k = 0; k < count; k++)
             labeled += source->labels[k] != 0;
@@ -116,7 +116,8 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
-static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+static enum ts_status mask_start(struct source *base, int threads, int64_t ahead,
+                                 struct ts_diag *diag)
 {
     struct mask_file *file = ((struct mask_source *)base)->file;
     const enum ts_status status =
@@ -130,7 +131,7 @@ static enum ts_status check_unchanged(const struct source *base, struct ts_diag 
     return file->kind->check_unchanged ? file->kind->check_unchanged(file, diag) : TS_OK;
 }
 
-static bool holds(const struct source *base, const struct file_set *files)
+static bool mask_holds(const struct source *base, const struct file_set *files)
 {
     const struct mask_file *file = ((const struct mask_source *)base)->file;
     return file->kind->holds(file, files);
@@ -151,11 +152,11 @@ static void close_source(struct source *base)
 static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
                                            .rereads = ts_rule_rereads,
                                            .memory_bytes = memory_bytes,
-                                           .start = start,
+                                           .start = mask_start,
                                            .prefetch = ts_rule_prefetch,
                                            .read = ts_rule_read,
                                            .check_unchanged = check_unchanged,
-                                           .holds = holds,
+                                           .holds = mask_holds,
                                            .close = close_source};
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -172,7 +173,8 @@ static const char *format_of(int fd, const char *path, const struct mask_params 
     return format && strcmp(format, "tiff") != 0 && !ts_file_unpack_hint(format) ? format : NULL;
 }
 
-static enum ts_status refuse(const struct mask_request *request, const char *code, const char *what)
+static enum ts_status mask_refuse(const struct mask_request *request, const char *code,
+                                  const char *what)
 {
     return ts_diag_error(request->diag, TS_BAD_INPUT,
                          &(struct diag_site){.code = code,
@@ -187,12 +189,13 @@ static enum ts_status open_regions(const struct mask_request *request, struct ma
     if (!regions)
         return ts_diag_no_memory(request->diag, sizeof *regions);
     if (!ts_region_open(regions, request->params->mask, request->arena))
-        refuse(request, regions->file.refusal_code, regions->file.refusal);
+        mask_refuse(request, regions->file.refusal_code, regions->file.refusal);
     else if (regions->class == REGION_NONE)
-        refuse(request, "mask-kind", "is a DICOM file, but no segmentation and no structure set");
+        mask_refuse(request, "mask-kind",
+                    "is a DICOM file, but no segmentation and no structure set");
     else if (!request->placed)
-        refuse(request, "mask-geometry",
-               "lies in the patient, and its image does not say how it lies there");
+        mask_refuse(request, "mask-geometry",
+                    "lies in the patient, and its image does not say how it lies there");
     else
         return (regions->class == REGION_SEG ? ts_seg_open_take
                                              : ts_rtstruct_open_take)(regions, request, file);
@@ -207,11 +210,11 @@ static enum ts_status open_file(const struct mask_request *request, struct mask_
     char reason[256];
     const int fd = ts_regular_file_open(request->params->mask, &found, reason, sizeof reason);
     if (fd < 0)
-        return refuse(request, "input-unreadable", reason);
+        return mask_refuse(request, "input-unreadable", reason);
     const char *format = format_of(fd, request->params->mask, request->params);
     close(fd);
     if (!format) {
-        refuse(request, "mask-kind", "is no file of regions that is read");
+        mask_refuse(request, "mask-kind", "is no file of regions that is read");
         return ts_diag_hint(request->diag, "a DICOM segmentation or structure set, or a volume of "
                                            "labels in NIfTI, NRRD, .npy or HDF5");
     }
@@ -238,7 +241,7 @@ static enum ts_status check_unused(const struct mask_request *request, const str
                 : TS_OK;
 }
 
-static void describe(struct mask_source *source)
+static void mask_describe(struct mask_source *source)
 {
     struct source *base = &source->in.base;
     const struct mask_file *file = source->file;
@@ -295,14 +298,14 @@ static enum ts_status open_on(const struct param_set *set, const struct source *
     if (!source->arena)
         status = ts_diag_no_memory(diag, sizeof request);
     else if (ts_image_is_sinogram(&source->grid))
-        status =
-            refuse(&request, "mask-geometry", "goes with a sinogram, and masks go with volumes");
+        status = mask_refuse(&request, "mask-geometry",
+                             "goes with a sinogram, and masks go with volumes");
     else
         status = open_file(&request, &source->file);
     if (status == TS_OK)
         status = check_unused(&request, source->file);
     if (status == TS_OK) {
-        describe(source);
+        mask_describe(source);
         status = ts_source_make_slices(&source->in.base, diag);
     }
     source->labels = malloc(ts_slice_count(&source->grid) * sizeof *source->labels);
@@ -317,7 +320,7 @@ static enum ts_status open_on(const struct param_set *set, const struct source *
 }
 
 /* A region is recorded by its number, since its name is free text. */
-static void resolve(struct param_set *set, const struct source *source)
+static void mask_resolve(struct param_set *set, const struct source *source)
 {
     struct mask_params *params = set->values;
     const struct mask_file *file = ((const struct mask_source *)source)->file;
@@ -337,5 +340,5 @@ const struct source_format mask_format = {
     .n_params = sizeof mask_params / sizeof mask_params[0],
     .params_bytes = sizeof(struct mask_params),
     .open_on = open_on,
-    .resolve = resolve,
+    .resolve = mask_resolve,
 };

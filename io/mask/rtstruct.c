@@ -84,7 +84,7 @@ static void take_contour(struct region_file *file, const struct dicom_element *e
     }
 }
 
-static bool take(struct region_file *file, const struct dicom_element *element, void *user)
+static bool rtstruct_take(struct region_file *file, const struct dicom_element *element, void *user)
 {
     struct rtstruct *set = user;
     if (element->root == ROIS)
@@ -107,7 +107,7 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
 bool ts_rtstruct_parse(struct region_file *file, struct rtstruct *set)
 {
     *set = (struct rtstruct){0};
-    const struct region_walk walk = {is_open, take};
+    const struct region_walk walk = {is_open, rtstruct_take};
     if (!ts_region_walk(file, &walk, set))
         return false;
     for (size_t i = 0; i < set->n_rois; i++)

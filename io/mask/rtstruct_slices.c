@@ -502,8 +502,8 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Sets the label of pixels with an odd number of marks before them. */
-static enum ts_status fill(const struct rtstruct_file *set, int32_t label, int64_t z,
-                           int32_t *labels, struct ts_diag *diag)
+static enum ts_status rtstruct_slices_fill(const struct rtstruct_file *set, int32_t label,
+                                           int64_t z, int32_t *labels, struct ts_diag *diag)
 {
     const int64_t nx = set->grid->axes[2].n, ny = set->grid->axes[1].n;
     for (int64_t y = 0; y < ny; y++) {
@@ -544,7 +544,7 @@ static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *
                           set->grid->axes[2].n, set->grid->axes[1].n);
         }
         if (met)
-            status = fill(set, label, z, labels, diag);
+            status = rtstruct_slices_fill(set, label, z, labels, diag);
     }
     return status;
 }
@@ -588,7 +588,7 @@ static enum ts_status check_unchanged(const struct mask_file *base, struct ts_di
     return ts_mask_check_found(base, &((const struct rtstruct_file *)base)->found, diag);
 }
 
-static bool holds(const struct mask_file *base, const struct file_set *files)
+static bool rtstruct_slices_holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct rtstruct_file *)base)->found;
     return ts_file_set_has(files, found->st_dev, found->st_ino);
@@ -608,14 +608,14 @@ static const struct mask_kind rtstruct_kind = {.what = "DICOM structure set",
                                                .read = read_slice,
                                                .memory_bytes = memory_bytes,
                                                .check_unchanged = check_unchanged,
-                                               .holds = holds,
+                                               .holds = rtstruct_slices_holds,
                                                .close = close_file};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Finds the region that the chain names; -1 if it names none. */
-static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *from,
-                             const struct mask_request *request, int64_t *roi)
+static enum ts_status rtstruct_slices_choose(struct rtstruct_file *set, const struct rtstruct *from,
+                                             const struct mask_request *request, int64_t *roi)
 {
     const char *name = request->params->roi;
     *roi = -1;
@@ -659,7 +659,7 @@ static enum ts_status open_regions(struct rtstruct_file *set, struct region_file
     if (!ts_affine_invert(&request->to_mm, &reader.to_index))
         return ts_mask_refuse(&set->base, "mask-geometry", request->diag,
                               "goes with an image without a volume");
-    enum ts_status status = choose(set, from, request, &roi);
+    enum ts_status status = rtstruct_slices_choose(set, from, request, &roi);
     reader.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     set->crossings = malloc(crossings_bytes(set));
     set->kept = request->nearest ? malloc(ts_slice_count(set->grid) * sizeof *set->kept) : NULL;

@@ -155,7 +155,7 @@ static void take_top(struct region_file *file, const struct dicom_element *eleme
     }
 }
 
-static bool take(struct region_file *file, const struct dicom_element *element, void *user)
+static bool seg_take(struct region_file *file, const struct dicom_element *element, void *user)
 {
     struct seg *seg = user;
     const bool item = element->tag == DICOM_ITEM && element->parent == element->root;
@@ -344,7 +344,7 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     for (int i = 0; i < 6; i++)
         seg->shared.orientation[i] = seg->shared.position_mm[i / 2] =
             seg->shared.spacing_mm[i / 3] = NAN;
-    const struct region_walk walk = {is_open, take};
+    const struct region_walk walk = {is_open, seg_take};
     if (!ts_region_walk(file, &walk, seg))
         return false;
     check_pixels(file, seg);

@@ -459,7 +459,7 @@ static enum ts_status check_unchanged(const struct mask_file *base, struct ts_di
     return ts_mask_check_found(base, &((const struct seg_file *)base)->file->found, diag);
 }
 
-static bool holds(const struct mask_file *base, const struct file_set *files)
+static bool seg_slices_holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct seg_file *)base)->file->found;
     return ts_file_set_has(files, found->st_dev, found->st_ino);
@@ -482,13 +482,13 @@ static const struct mask_kind seg_kind = {.what = "DICOM segmentation",
                                           .read = read_slice,
                                           .memory_bytes = memory_bytes,
                                           .check_unchanged = check_unchanged,
-                                          .holds = holds,
+                                          .holds = seg_slices_holds,
                                           .close = close_file};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Keeps the frames of the segment that the chain names, or of all. */
-static enum ts_status choose(struct seg_file *seg, const struct mask_request *request)
+static enum ts_status seg_slices_choose(struct seg_file *seg, const struct mask_request *request)
 {
     struct seg *all = &seg->seg;
     const char *name = request->params->segment;
@@ -542,7 +542,7 @@ static enum ts_status take_threshold(struct seg_file *seg, const struct mask_req
     return TS_OK;
 }
 
-static enum ts_status allocate(struct seg_file *seg, struct ts_diag *diag)
+static enum ts_status seg_slices_allocate(struct seg_file *seg, struct ts_diag *diag)
 {
     const size_t n = ts_slice_count(seg->grid);
     seg->pixels = malloc(seg_frame_bytes(&seg->seg));
@@ -567,7 +567,7 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
     seg->grid = request->grid;
     seg->base = ts_mask_file(&seg_kind, request);
     enum ts_status status = ts_seg_parse(file, &seg->seg)
-                                ? choose(seg, request)
+                                ? seg_slices_choose(seg, request)
                                 : ts_mask_refuse(&seg->base, file->file.refusal_code, request->diag,
                                                  "%s", file->file.refusal);
     if (status == TS_OK)
@@ -579,7 +579,7 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
     if (status == TS_OK)
         status = check_place(seg, request);
     if (status == TS_OK)
-        status = allocate(seg, request->diag);
+        status = seg_slices_allocate(seg, request->diag);
     if (status == TS_OK && seg->seg.in_fragments)
         status = seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
     if (status == TS_OK && seg->seg.padded)

@@ -72,7 +72,7 @@ static atomic_bool began; /* this process is a program of this project */
 
 /* A program of this project has forked its server before it had threads, beside which forking is
  * not safe, and its contexts share that one. */
-static struct sandbox *choose(struct sandbox *sandbox)
+static struct sandbox *sandbox_choose(struct sandbox *sandbox)
 {
     return sandbox && (sandbox->program || !atomic_load(&began)) ? sandbox : &of_process;
 }
@@ -407,7 +407,7 @@ static int start_server(struct sandbox *server)
 }
 
 /* Ends a server if this process has one. */
-static void finish(struct sandbox *server)
+static void sandbox_finish(struct sandbox *server)
 {
     pthread_mutex_lock(&server->lock);
     if (has_server(server))
@@ -433,7 +433,7 @@ bool ts_sandbox_began(void)
 
 void ts_sandbox_finish(void)
 {
-    finish(&of_process);
+    sandbox_finish(&of_process);
 }
 
 struct sandbox *ts_sandbox_create(const char *program)
@@ -455,7 +455,7 @@ void ts_sandbox_destroy(struct sandbox *sandbox)
 {
     if (!sandbox)
         return;
-    finish(sandbox);
+    sandbox_finish(sandbox);
     pthread_mutex_destroy(&sandbox->lock);
     free(sandbox->program);
     free(sandbox);
@@ -486,8 +486,8 @@ static int ask(struct sandbox *server, const struct request *request, const int 
 }
 
 /* A child that a lost server may have made ends with its channel, which nobody else has. */
-static int launch(struct sandbox *server, const struct request *request, const int *fds, int n_fds,
-                  struct sandbox_child *child, bool *lost)
+static int sandbox_launch(struct sandbox *server, const struct request *request, const int *fds,
+                          int n_fds, struct sandbox_child *child, bool *lost)
 {
     int ends[2], handed[CHANNEL_FDS];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -524,16 +524,16 @@ int ts_sandbox_launch(struct sandbox *sandbox, const struct sandbox_kind *kind,
     request->setup_bytes = setup_bytes;
     if (setup_bytes > 0)
         memcpy(request->setup, setup, setup_bytes);
-    int error = launch(choose(sandbox), request, fds, n_fds, child, &lost);
+    int error = sandbox_launch(sandbox_choose(sandbox), request, fds, n_fds, child, &lost);
     if (lost) /* another server may do better */
-        error = launch(choose(sandbox), request, fds, n_fds, child, &lost);
+        error = sandbox_launch(sandbox_choose(sandbox), request, fds, n_fds, child, &lost);
     free(request);
     return error;
 }
 
 void ts_sandbox_reason(struct sandbox *sandbox, int error, char *reason, size_t size)
 {
-    struct sandbox *server = choose(sandbox);
+    struct sandbox *server = sandbox_choose(sandbox);
     pthread_mutex_lock(&server->lock);
     snprintf(reason, size, "%s", *server->trouble ? server->trouble : strerror(error));
     pthread_mutex_unlock(&server->lock);

@@ -52,7 +52,7 @@ void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, con
 
 /* ---- the worker: it receives jobs on its channel, answers on it, and ends with it ------------ */
 
-static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
+static bool workers_prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     const struct worker_start *start = setup;
     const struct worker_kind *kind = ts_sandbox_object(start->kind);
@@ -92,7 +92,7 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
 }
 
 static const struct sandbox_kind worker_sandbox = {
-    .name = "worker", .prepare = prepare, .serve = serve};
+    .name = "worker", .prepare = workers_prepare, .serve = serve};
 
 /* ---- the pool -------------------------------------------------------------------------------- */
 
@@ -134,7 +134,7 @@ static void end_all(struct worker_pool *pool)
 }
 
 /* Returns 0 or an errno. */
-static int launch(struct worker_pool *pool, struct worker *worker)
+static int workers_launch(struct worker_pool *pool, struct worker *worker)
 {
     worker->ready = worker->old = false;
     return ts_sandbox_launch(pool->sandbox, &worker_sandbox, &pool->limits, &pool->start,
@@ -164,7 +164,7 @@ static int start_worker(struct worker_pool *pool)
     *worker = (struct worker){.child = {.channel = -1}, .memory_fd = -1};
     const int error =
         pool->start.memory_bytes > 0 ? make_memory(worker, pool->start.memory_bytes) : 0;
-    return error ? error : launch(pool, worker);
+    return error ? error : workers_launch(pool, worker);
 }
 
 enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **out,
@@ -259,9 +259,9 @@ static enum worker_outcome return_job(struct worker_pool *pool, struct worker *w
     return WORKER_RETURNED;
 }
 
-static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number,
-                                char what[WORKER_TEXT_MAX], const char *happened,
-                                const char *reason)
+static enum worker_outcome workers_fail(struct worker_pool *pool, uint64_t *number,
+                                        char what[WORKER_TEXT_MAX], const char *happened,
+                                        const char *reason)
 {
     char text[WORKER_TEXT_MAX];
     *number = UINT64_MAX;
@@ -283,9 +283,9 @@ static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *numbe
         lose(pool);
         return WORKER_KILLED;
     }
-    const int error = launch(pool, worker);
+    const int error = workers_launch(pool, worker);
     if (error)
-        return fail(pool, number, what, "could not be replaced", strerror(error));
+        return workers_fail(pool, number, what, "could not be replaced", strerror(error));
     worker->replaced = true;
     worker->n_returned = worker->n_queued;
     return worker->n_queued > 0 ? return_job(pool, worker, number) : WORKER_IDLE;
@@ -325,7 +325,7 @@ static int replace_old(struct worker_pool *pool, struct worker *worker)
     if (!worker->old || worker->n_queued > 0)
         return 0;
     ts_sandbox_end(&worker->child, NULL, 0);
-    return launch(pool, worker);
+    return workers_launch(pool, worker);
 }
 
 /* Corrects a verdict, since its sender is not trusted. */
@@ -337,22 +337,23 @@ static void mend_verdict(struct worker_verdict *verdict)
     verdict->text[sizeof verdict->text - 1] = '\0';
 }
 
-static enum worker_outcome take(struct worker_pool *pool, int i,
-                                const struct worker_message *message, uint64_t *number, void *reply,
-                                char what[WORKER_TEXT_MAX])
+static enum worker_outcome workers_take(struct worker_pool *pool, int i,
+                                        const struct worker_message *message, uint64_t *number,
+                                        void *reply, char what[WORKER_TEXT_MAX])
 {
     struct worker *worker = &pool->workers[i];
     pool->next = (i + 1) % pool->n_workers;
     if (message->number == UINT64_MAX)
-        return fail(pool, number, what, "could not begin", (const char *)message->payload);
+        return workers_fail(pool, number, what, "could not begin", (const char *)message->payload);
     if (worker->n_queued == 0 || message->number != worker->queue[0])
-        return fail(pool, number, what, "is of no use", "it answered what it was not asked");
+        return workers_fail(pool, number, what, "is of no use",
+                            "it answered what it was not asked");
     *number = message->number;
     memcpy(reply, message->payload, pool->kind->reply_bytes);
     mend_verdict(reply);
     take_first(pool, worker);
     const int error = replace_old(pool, worker);
-    return error ? fail(pool, number, what, "could not be replaced", strerror(error))
+    return error ? workers_fail(pool, number, what, "could not be replaced", strerror(error))
                  : WORKER_REPLIED;
 }
 
@@ -370,15 +371,15 @@ static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *num
         const enum sandbox_readiness readiness =
             ts_sandbox_ready(&worker->child, false, error, sizeof error);
         if (readiness == SANDBOX_FAILED)
-            return *error ? fail(pool, number, what, "could not begin", error)
+            return *error ? workers_fail(pool, number, what, "could not begin", error)
                           : bury(pool, i, number, what);
         worker->ready = readiness == SANDBOX_READY;
     }
     switch (worker->ready ? look_at(worker, &message) : LOOK_NOTHING) {
     case LOOK_MESSAGE:
-        return take(pool, i, &message, number, reply, what);
+        return workers_take(pool, i, &message, number, reply, what);
     case LOOK_FAILED:
-        return fail(pool, number, what, "cannot be listened to", strerror(errno));
+        return workers_fail(pool, number, what, "cannot be listened to", strerror(errno));
     case LOOK_ENDED:
         return bury(pool, i, number, what);
     case LOOK_NOTHING:
@@ -412,8 +413,9 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
         /* The tick is for the clock of the jobs; an answer or a death ends the poll at once. */
         poll(fds, (nfds_t)pool->n_workers, TICK_MS);
     }
-    return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error))
-                       : WORKER_IDLE;
+    return pool->error
+               ? workers_fail(pool, number, what, "could not be given a job", strerror(pool->error))
+               : WORKER_IDLE;
 }
 
 enum worker_outcome ts_worker_ask(struct worker_pool *pool, const void *job, int fd,

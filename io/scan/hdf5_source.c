@@ -183,7 +183,7 @@ static enum ts_status open_hdf5(const struct param_set *set, struct source **sou
     return ts_projections_source(set, find_all, source, diag);
 }
 
-static void resolve(struct param_set *set, const struct source *source)
+static void hdf5_source_resolve(struct param_set *set, const struct source *source)
 {
     static const char *const of_views[] = {"angles", "angle_unit", "endpoint"};
     const bool views = ts_image_is_sinogram(&source->image) && !has_frames(set->values);
@@ -199,5 +199,5 @@ const struct source_format hdf5_format = {
     .n_params = sizeof hdf5_params / sizeof hdf5_params[0],
     .params_bytes = sizeof(struct hdf5_params),
     .open = open_hdf5,
-    .resolve = resolve,
+    .resolve = hdf5_source_resolve,
 };

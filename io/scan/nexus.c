@@ -590,7 +590,7 @@ static enum ts_status open_nexus(const struct param_set *set, struct source **so
     return ts_projections_source(set, find_all, source, diag);
 }
 
-static void resolve(struct param_set *set, const struct source *source)
+static void nexus_resolve(struct param_set *set, const struct source *source)
 {
     ts_source_beam_resolve(set, source);
     ts_source_resolve_padding(set, source);
@@ -603,5 +603,5 @@ const struct source_format nexus_format = {
     .n_params = sizeof nexus_params / sizeof nexus_params[0],
     .params_bytes = sizeof(struct nexus_params),
     .open = open_nexus,
-    .resolve = resolve,
+    .resolve = nexus_resolve,
 };

@@ -246,7 +246,7 @@ static enum ts_status check_unchanged(const struct source *base, struct ts_diag 
         &((const struct projection_source *)base)->projections.input, diag);
 }
 
-static bool holds(const struct source *base, const struct file_set *files)
+static bool projections_holds(const struct source *base, const struct file_set *files)
 {
     return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, files);
 }
@@ -354,8 +354,8 @@ static enum ts_status read_rows(struct source *base, struct pool *readers, int64
 }
 
 static const struct source_ops projection_ops = {RULE_SOURCE_OPS, .memory_bytes = memory_bytes,
-                                                 .check_unchanged = check_unchanged, .holds = holds,
-                                                 .close = close_source};
+                                                 .check_unchanged = check_unchanged,
+                                                 .holds = projections_holds, .close = close_source};
 
 /* Frames have no angles if they show no object: they are numbered. */
 static const double *view_positions(const struct projections *projections)
@@ -522,7 +522,7 @@ static enum ts_status check_written(const struct projection_source *source)
     return refuse_unwritten(projections, by_view ? &views : &z, by_view, by_view ? n_views : n_z);
 }
 
-static enum ts_status fill(struct projection_source *source)
+static enum ts_status projections_fill(struct projection_source *source)
 {
     struct projections *projections = &source->projections;
     struct ts_diag *diag = projections->input.diag;
@@ -772,7 +772,7 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
     if (status == TS_OK && !projections->described)
         status = scan_field_warn_of_attributes(&projections->input, &projections->stack);
     if (status == TS_OK)
-        status = fill(source);
+        status = projections_fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
     if (status == TS_OK)

@@ -149,7 +149,7 @@ static bool is_of_volumes(const struct facts *facts, const double *numbers, int6
     return true;
 }
 
-static enum ts_status add(struct facts *facts, struct source_attribute fact)
+static enum ts_status result_add(struct facts *facts, struct source_attribute fact)
 {
     struct projections *projections = facts->projections;
     if (projections->n_attributes < PROJECTIONS_ATTRIBUTES)
@@ -175,7 +175,7 @@ static enum ts_status add_number_facts(struct facts *facts, enum dicom_field fie
     fact.numbers = numbers;
     fact.n = n;
     fact.unit = fact.unit ? fact.unit : "";
-    return add(facts, fact);
+    return result_add(facts, fact);
 }
 
 /* Reads from the file what was done with the identity, which decides about its texts. */
@@ -232,7 +232,7 @@ static enum ts_status add_text_fact(struct facts *facts, enum dicom_field field,
     if (!*allowed)
         return status;
     fact.value = ts_arena_text(facts->projections->arena, allowed, strlen(allowed));
-    return fact.value ? add(facts, fact)
+    return fact.value ? result_add(facts, fact)
                       : ts_diag_no_memory(facts->projections->input.diag, sizeof text);
 }
 
@@ -575,7 +575,7 @@ static enum ts_status no_image(struct projections *projections, const char *want
                : status;
 }
 
-static enum ts_status describe(struct projections *projections, const struct hdf5_ref *group)
+static enum ts_status result_describe(struct projections *projections, const struct hdf5_ref *group)
 {
     struct ts_image *image = ts_arena_alloc(projections->arena, sizeof *image);
     if (!image)
@@ -633,7 +633,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
         projections->order[d] = d;
     projections->n_views = projections->stack.n[1];
     if (status == TS_OK)
-        status = describe(projections, &group);
+        status = result_describe(projections, &group);
     projections->padding = (enum source_padding)params->padding;
     if (status == TS_OK)
         status = open_mask(projections, &group);
@@ -653,7 +653,7 @@ static enum ts_status open_result(const struct param_set *set, struct source **s
     return ts_projections_source(set, find_all, source, diag);
 }
 
-static void resolve(struct param_set *set, const struct source *source)
+static void result_resolve(struct param_set *set, const struct source *source)
 {
     ts_source_resolve_padding(set, source);
 }
@@ -665,7 +665,7 @@ const struct source_format result_format = {
     .n_params = sizeof result_params / sizeof result_params[0],
     .params_bytes = sizeof(struct result_params),
     .open = open_result,
-    .resolve = resolve,
+    .resolve = result_resolve,
 };
 
 enum ts_status ts_result_open(struct sandbox *sandbox, const char *path, const char *image,

@@ -189,7 +189,7 @@ static enum ts_status check_unchanged(const struct source *base, struct ts_diag 
     return ts_tiff_check_unchanged(&((const struct tiff_source *)base)->pages, diag);
 }
 
-static bool holds(const struct source *base, const struct file_set *files)
+static bool tiff_holds(const struct source *base, const struct file_set *files)
 {
     const struct tiff_pages *pages = &((const struct tiff_source *)base)->pages;
     for (int64_t i = 0; i < pages->n_files; i++)
@@ -212,7 +212,7 @@ static void close_source(struct source *base)
 }
 
 static const struct source_ops tiff_ops = {RULE_SOURCE_OPS, .memory_bytes = memory_bytes,
-                                           .check_unchanged = check_unchanged, .holds = holds,
+                                           .check_unchanged = check_unchanged, .holds = tiff_holds,
                                            .close = close_source};
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -281,8 +281,8 @@ static enum ts_status drop_views(struct tiff_source *source, const struct param_
     return TS_OK;
 }
 
-static enum ts_status describe(struct tiff_source *source, const struct param_set *set,
-                               struct ts_diag *diag)
+static enum ts_status tiff_describe(struct tiff_source *source, const struct param_set *set,
+                                    struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
     const struct tiff_pages *pages = &source->pages;
@@ -472,7 +472,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
         READ_AHEAD_BYTES};
     if (status == TS_OK)
-        status = describe(source, set, diag);
+        status = tiff_describe(source, set, diag);
     if (status == TS_OK)
         status = list_reports(source, diag);
     if (status == TS_OK)
@@ -490,7 +490,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
 }
 
 /* The angles of a file become the chain's own: the record names no file. */
-static void resolve(struct param_set *set, const struct source *source)
+static void tiff_resolve(struct param_set *set, const struct source *source)
 {
     static const char *const others[] = {"angles_file", "angle_unit", "angle_start",
                                          "angle_stop",  "endpoint",   "gaps"};
@@ -531,5 +531,5 @@ const struct source_format tiff_format = {
     .n_params = sizeof tiff_params / sizeof tiff_params[0],
     .params_bytes = sizeof(struct tiff_params),
     .open = open_tiff,
-    .resolve = resolve,
+    .resolve = tiff_resolve,
 };

@@ -119,8 +119,9 @@ static const struct run *find_angles(struct run *runs, int n, const struct tiff_
 
 /* Returns the run that gives the order: the one with the surest steps, or, if places are even, the
    first even one. NULL: the order stays. Sets *doubtful if another run may be meant as well. */
-static const struct run *choose(struct run *runs, int n, const struct tiff_pages *pages,
-                                struct place *scratch, bool *doubtful)
+static const struct run *tiff_counter_choose(struct run *runs, int n,
+                                             const struct tiff_pages *pages, struct place *scratch,
+                                             bool *doubtful)
 {
     const bool listed = pages->order == TIFF_ORDER_LISTED;
     enum tiff_steps least = TIFF_STEPS_GAP;
@@ -154,8 +155,8 @@ static bool is_in_order(const struct run *run, int64_t n)
     return true;
 }
 
-static enum ts_status refuse(const struct tiff_pages *pages, const char *folder,
-                             struct ts_diag *diag)
+static enum ts_status tiff_counter_refuse(const struct tiff_pages *pages, const char *folder,
+                                          struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
                   "%s: several numbers run in names such as %s, and the order of the files depends "
@@ -219,9 +220,9 @@ enum ts_status ts_tiff_sort_counted(struct tiff_pages *pages, int64_t first, con
     enum ts_status status =
         n < 0 ? ts_diag_no_memory(diag, (size_t)part.n_files * sizeof *scratch) : TS_OK;
     bool doubtful = false;
-    const struct run *run = n > 0 ? choose(runs, n, &part, scratch, &doubtful) : NULL;
+    const struct run *run = n > 0 ? tiff_counter_choose(runs, n, &part, scratch, &doubtful) : NULL;
     if (doubtful)
-        status = refuse(&part, folder, diag);
+        status = tiff_counter_refuse(&part, folder, diag);
     else if (run && !is_in_order(run, part.n_files))
         *counted = (status = take_run(&part, folder, run, scratch, diag)) == TS_OK;
     if (arena)

@@ -524,7 +524,7 @@ static bool make_tile(struct tiff_library *library)
            refuse_page(library, "no-memory", "the worker's memory does not hold a tile");
 }
 
-static void decode(struct tiff_library *library, const struct tiff_job *job)
+static void tiff_library_decode(struct tiff_library *library, const struct tiff_job *job)
 {
     if (!find_page(library, job))
         return;
@@ -548,14 +548,14 @@ void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *j
     if (!open_file(library, job->file, fd))
         return;
     if (job->decode)
-        decode(library, job);
+        tiff_library_decode(library, job);
     else
         list_pages(library, job, reply);
 }
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
-static void *begin(const void *setup, void *memory)
+static void *tiff_library_begin(const void *setup, void *memory)
 {
     static struct tiff_library library;
     memcpy(&library.memory_bytes, setup, sizeof library.memory_bytes);
@@ -574,7 +574,7 @@ const struct worker_kind ts_tiff_worker = {
     .name = "TIFF reader",
     .job_bytes = sizeof(struct tiff_job),
     .reply_bytes = sizeof(struct tiff_reply),
-    .begin = begin,
+    .begin = tiff_library_begin,
     .work = work,
 };
 

@@ -37,8 +37,8 @@ static bool is_tiff_name(const char *name)
            (!strcasecmp(ending, ".tif") || !strcasecmp(ending, ".tiff"));
 }
 
-static enum ts_status unreadable(const struct tiff_pages *pages, const char *path,
-                                 struct ts_diag *diag)
+static enum ts_status tiff_pages_unreadable(const struct tiff_pages *pages, const char *path,
+                                            struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s",
                   path, strerror(errno));
@@ -132,7 +132,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
     enum ts_status status = TS_OK;
     bool counted = false;
     if (!folder)
-        return unreadable(pages, path, diag);
+        return tiff_pages_unreadable(pages, path, diag);
     pages->by_name = true;
     errno = 0;
     for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL;
@@ -147,7 +147,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
             status = visit_other(pages, dirfd(folder), path, entry->d_name, diag);
     }
     if (status == TS_OK && errno)
-        status = unreadable(pages, path, diag);
+        status = tiff_pages_unreadable(pages, path, diag);
     closedir(folder);
     if (status == TS_OK)
         status = ts_tiff_sort(pages, before, path, diag);
@@ -516,7 +516,7 @@ static enum ts_status list_path(struct tiff_pages *pages, const char *path, stru
     if (stat(path, &found) != 0)
         return errno == ENOENT && !pages->pattern && strpbrk(ts_base_name(path), "*?")
                    ? list_pattern(pages, path, diag)
-                   : unreadable(pages, path, diag);
+                   : tiff_pages_unreadable(pages, path, diag);
     if (S_ISDIR(found.st_mode))
         return list_folder(pages, path, pages->pattern, diag);
     pages->skip = false;

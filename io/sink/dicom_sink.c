@@ -90,7 +90,7 @@ static size_t rle_encode(const uint16_t *pixels, size_t rows, size_t columns, un
 
 /* ---- what it can hold ------------------------------------------------------------------------ */
 
-static const char *refusal(const struct sink_request *request)
+static const char *dicom_sink_refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
     const char *wrong = ts_sink_no_volume(request);
@@ -251,8 +251,8 @@ static void choose_scale(struct dicom_files *files)
 }
 
 /* Fills in the stored values of slice z; signed ones in two's complement. */
-static void store(const struct dicom_files *files, int64_t z, const unsigned char *slice,
-                  uint16_t *stored)
+static void dicom_sink_store(const struct dicom_files *files, int64_t z, const unsigned char *slice,
+                             uint16_t *stored)
 {
     const struct ts_image *image = &files->sink.image;
     const size_t n = ts_slice_count(image), width = ts_dtype_bytes(image->dtype);
@@ -328,7 +328,7 @@ static int write_slice(const struct sink *sink, int64_t z, const unsigned char *
     if (!error) {
         const struct dicom_pixels pixels = {stored, (size_t)image->axes[1].n,
                                             (size_t)image->axes[2].n, files->is_signed, 16};
-        store(files, z, slice, stored);
+        dicom_sink_store(files, z, slice, stored);
         ts_dicom_make_header(files, z, header);
         if (pack && !pack(&pixels, &packed, &n))
             error = ENOMEM;
@@ -354,12 +354,13 @@ static enum ts_status open_files(struct sink *sink, struct ts_diag *diag)
     return ts_scratch_create(&((struct dicom_files *)sink)->scratch, sink, diag);
 }
 
-static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+static enum ts_status dicom_sink_put(struct sink *sink, const struct ts_image *slab,
+                                     struct ts_diag *diag)
 {
     return ts_scratch_put(&((struct dicom_files *)sink)->scratch, sink, slab, diag);
 }
 
-static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
+static enum ts_status dicom_sink_finish(struct sink *sink, struct ts_diag *diag)
 {
     struct dicom_files *files = (struct dicom_files *)sink;
     const enum ts_status status = ts_scratch_end(&files->scratch, sink, diag);
@@ -390,11 +391,11 @@ const struct sink_format dicom_sink = {
     .has_codec = true,
     .has_window = true,
     .sink_bytes = sizeof(struct dicom_files),
-    .refusal = refusal,
+    .refusal = dicom_sink_refusal,
     .warning = warning,
     .memory_bytes = memory_bytes,
     .open = open_files,
-    .put = put,
-    .finish = finish,
+    .put = dicom_sink_put,
+    .finish = dicom_sink_finish,
     .free = free_files,
 };

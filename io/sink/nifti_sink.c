@@ -110,8 +110,8 @@ static void find_timing(const struct sink_request *request, struct nifti_timing 
 
 /* Replaces the numbers of slices by one for each volume, or by one for all if volumes agree.
    Returns false if slices of one volume differ and the image has other slices than the input. */
-static bool reduce(const struct sink_request *request, struct source_attribute *fact,
-                   double *numbers)
+static bool nifti_sink_reduce(const struct sink_request *request, struct source_attribute *fact,
+                              double *numbers)
 {
     const int64_t volumes = volumes_of(request), slices = fact->n / volumes;
     bool each = true, all = true;
@@ -153,7 +153,7 @@ static void write_fact(struct json *json, const struct sink_request *request,
     char known[TEXT_BYTES];
     if (!ts_sink_holds(request, &fact))
         return;
-    if (fact.numbers && reduce(request, &fact, numbers)) {
+    if (fact.numbers && nifti_sink_reduce(request, &fact, numbers)) {
         ts_metadata_json(json, &fact, 1);
     } else if (ts_sink_text(&fact, known, sizeof known)) {
         fact.value = known;
@@ -362,7 +362,7 @@ static bool is_gzip(const char *path)
     return ts_sink_has_suffix(path, ".gz");
 }
 
-static const char *refusal(const struct sink_request *request)
+static const char *nifti_sink_refusal(const struct sink_request *request)
 {
     return ts_sink_no_volume(request);
 }
@@ -533,7 +533,7 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* Writes the header. */
-static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
+static enum ts_status nifti_sink_begin(struct nifti_file *file, struct ts_diag *diag)
 {
     struct sink *sink = &file->sink;
     struct nifti_header header;
@@ -558,7 +558,7 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
     struct nifti_file *file = (struct nifti_file *)sink;
     find_timing(&sink->request, &file->timing);
     warn_of_unit(file, diag);
-    enum ts_status status = begin(file, diag);
+    enum ts_status status = nifti_sink_begin(file, diag);
     for (size_t i = 0; i < sizeof writes / sizeof *writes && status == TS_OK; i++)
         status = create_beside(file, sink->format->beside[i], writes[i], diag);
     return status;
@@ -579,7 +579,8 @@ static bool put_reversed(struct nifti_file *file, const struct ts_image *slab)
     return put;
 }
 
-static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+static enum ts_status nifti_sink_put(struct sink *sink, const struct ts_image *slab,
+                                     struct ts_diag *diag)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
     const bool done = file->reversed ? put_reversed(file, slab)
@@ -606,7 +607,7 @@ static enum ts_status put_mask(struct nifti_file *mask, struct ts_diag *diag)
          slice.z_first++) {
         for (size_t i = 0; i < n; i++)
             values[i] = ts_sink_is_valid(&mask->sink, slice.z_first, i);
-        status = put(&mask->sink, &slice, diag);
+        status = nifti_sink_put(&mask->sink, &slice, diag);
     }
     free(values);
     return status;
@@ -634,7 +635,7 @@ static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
         return status;
     sink->n_staged++;
     mask.sink.staged[0] = sink->staged[k];
-    status = begin(&mask, diag);
+    status = nifti_sink_begin(&mask, diag);
     if (status == TS_OK)
         status = put_mask(&mask, diag);
     if (status == TS_OK)
@@ -668,7 +669,7 @@ static enum ts_status warn_of_others(const struct nifti_file *file, struct ts_di
     return TS_OK;
 }
 
-static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
+static enum ts_status nifti_sink_finish(struct sink *sink, struct ts_diag *diag)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
     enum ts_status status = end_file(file, diag);
@@ -693,10 +694,10 @@ const struct sink_format nifti_sink = {
     .suffixes = {".nii.gz", ".nii"},
     .beside = {".json", ".bval", ".bvec", "_mask.nii", "_mask.nii.gz"},
     .sink_bytes = sizeof(struct nifti_file),
-    .refusal = refusal,
+    .refusal = nifti_sink_refusal,
     .memory_bytes = memory_bytes,
     .open = open_file,
-    .put = put,
-    .finish = finish,
+    .put = nifti_sink_put,
+    .finish = nifti_sink_finish,
     .free = free_file,
 };

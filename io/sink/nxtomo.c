@@ -26,7 +26,7 @@ struct gather {
                                from z_first on */
 };
 
-static const char *refusal(const struct source *source)
+static const char *nxtomo_refusal(const struct source *source)
 {
     const struct ts_image *image = &source->image;
     if (source->n_volumes > 1)
@@ -184,7 +184,7 @@ enum ts_status ts_nxtomo_write(struct source *source, const char *path,
                                const struct hdf5_options *options, struct ts_diag *diag)
 {
     const struct ts_image *image = &source->image;
-    const char *wrong = refusal(source);
+    const char *wrong = nxtomo_refusal(source);
     if (wrong)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "export-no-scan"},
                              "the image cannot be written as NXtomo: %s", wrong);

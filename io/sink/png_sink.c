@@ -31,7 +31,7 @@ static bool is_raw(const struct sink_request *request)
            (request->image->dtype == TS_U8 || request->image->dtype == TS_U16);
 }
 
-static const char *refusal(const struct sink_request *request)
+static const char *png_sink_refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
     if (ts_sink_is_file(&png_sink, request->path) && (image->axes[0].n > 1 || request->volumes))
@@ -127,12 +127,13 @@ static enum ts_status open_files(struct sink *sink, struct ts_diag *diag)
     return ts_scratch_create(&files->scratch, sink, diag);
 }
 
-static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+static enum ts_status png_sink_put(struct sink *sink, const struct ts_image *slab,
+                                   struct ts_diag *diag)
 {
     return ts_scratch_put(&((struct png_files *)sink)->scratch, sink, slab, diag);
 }
 
-static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
+static enum ts_status png_sink_finish(struct sink *sink, struct ts_diag *diag)
 {
     struct png_files *files = (struct png_files *)sink;
     const char *quantity = ts_quantity_name(sink->image.quantity), *unit = sink->image.unit;
@@ -160,10 +161,10 @@ const struct sink_format png_sink = {
     .has_window = true,
     .part = ".png",
     .sink_bytes = sizeof(struct png_files),
-    .refusal = refusal,
+    .refusal = png_sink_refusal,
     .memory_bytes = memory_bytes,
     .open = open_files,
-    .put = put,
-    .finish = finish,
+    .put = png_sink_put,
+    .finish = png_sink_finish,
     .free = free_files,
 };

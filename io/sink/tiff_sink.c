@@ -23,7 +23,7 @@ struct tiff_pages_file {
     int error;                     /* errno of the write that failed; 0: none */
 };
 
-static const char *refusal(const struct sink_request *request)
+static const char *tiff_sink_refusal(const struct sink_request *request)
 {
     for (int d = 1; d < 3; d++)
         if (request->image->axes[d].n > INT32_MAX)
@@ -72,7 +72,7 @@ static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
     return tiff;
 }
 
-static enum ts_status fail(struct tiff_pages_file *file, struct ts_diag *diag)
+static enum ts_status tiff_sink_fail(struct tiff_pages_file *file, struct ts_diag *diag)
 {
     int error;
     if (file->problem[0])
@@ -147,7 +147,7 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
         return TS_OK;
     file->tiff = open_tiff(file, sink->staged[0].file.fd,
                            (size_t)ts_sink_slices(sink) * ts_slice_bytes(&sink->image));
-    return file->tiff ? TS_OK : fail(file, diag);
+    return file->tiff ? TS_OK : tiff_sink_fail(file, diag);
 }
 
 static bool write_part(struct tiff_pages_file *file, int64_t z, unsigned char *slice)
@@ -164,7 +164,8 @@ static bool write_part(struct tiff_pages_file *file, int64_t z, unsigned char *s
     return close(fd) == 0 && done && !file->problem[0];
 }
 
-static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+static enum ts_status tiff_sink_put(struct sink *sink, const struct ts_image *slab,
+                                    struct ts_diag *diag)
 {
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
     const int64_t slices = ts_sink_slices(sink);
@@ -175,19 +176,19 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
                                                   slices / sink->image.axes[0].n)
                                      : write_part(file, slab->z_first + z, slice);
         if (!done)
-            return fail(file, diag);
+            return tiff_sink_fail(file, diag);
     }
     return TS_OK;
 }
 
-static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
+static enum ts_status tiff_sink_finish(struct sink *sink, struct ts_diag *diag)
 {
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
     errno = 0;
     if (file->tiff)
         TIFFClose(file->tiff);
     file->tiff = NULL;
-    return file->problem[0] ? fail(file, diag) : TS_OK;
+    return file->problem[0] ? tiff_sink_fail(file, diag) : TS_OK;
 }
 
 static void free_file(struct sink *sink)
@@ -203,9 +204,9 @@ const struct sink_format tiff_sink = {
     .suffixes = {".tif", ".tiff"},
     .part = ".tif",
     .sink_bytes = sizeof(struct tiff_pages_file),
-    .refusal = refusal,
+    .refusal = tiff_sink_refusal,
     .open = open_file,
-    .put = put,
-    .finish = finish,
+    .put = tiff_sink_put,
+    .finish = tiff_sink_finish,
     .free = free_file,
 };

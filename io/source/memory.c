@@ -103,7 +103,7 @@ void ts_array_put(const struct ts_array *array, int64_t i, const void *packed)
 /* ---- what a chain keeps ---------------------------------------------------------------------- */
 
 /* Describes the array by itself: a volume, or several over time. */
-static void describe(const struct ts_array *array, struct ts_image *image)
+static void memory_describe(const struct ts_array *array, struct ts_image *image)
 {
     static const enum ts_axis_kind kinds[TS_MAX_RANK] = {TS_AXIS_TIME, TS_AXIS_Z, TS_AXIS_Y,
                                                          TS_AXIS_X};
@@ -184,7 +184,7 @@ enum ts_status ts_memory_input(const char *name, const struct ts_array *array,
     const char *wrong = ts_array_refusal(&input->array);
     if (wrong)
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "the array '%s' %s", name, wrong);
-    describe(&input->array, &input->image);
+    memory_describe(&input->array, &input->image);
     if (about && (wrong = about_refusal(about, &input->image))) {
         site.code = "memory-about";
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "the description of the array '%s' %s",
@@ -220,7 +220,8 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     return TS_OK;
 }
 
-static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+static enum ts_status memory_start(struct source *base, int threads, int64_t ahead,
+                                   struct ts_diag *diag)
 {
     struct memory_source *source = (struct memory_source *)base;
     (void)ahead;
@@ -253,7 +254,7 @@ static void close_source(struct source *base)
 }
 
 static const struct source_ops memory_ops = {
-    .start = start, .read = read_slices, .close = close_source};
+    .start = memory_start, .read = read_slices, .close = close_source};
 
 /* Puts an axis of volumes before those of the image aside. */
 static void split_volumes(struct source *source)

@@ -52,7 +52,8 @@ static struct source_rereads rereads(const struct source *base, int64_t ahead)
                                : (struct source_rereads){.times = 1};
 }
 
-static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+static enum ts_status source_slices_start(struct source *base, int threads, int64_t ahead,
+                                          struct ts_diag *diag)
 {
     struct source *whole = whole_of(base);
     whole->no_digests = base->no_digests;
@@ -80,7 +81,7 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
     return whole->ops->read(whole, offset_of(base) + z, n, out, diag);
 }
 
-static bool holds(const struct source *base, const struct file_set *files)
+static bool source_slices_holds(const struct source *base, const struct file_set *files)
 {
     const struct source *whole = whole_of(base);
     return whole->ops->holds && whole->ops->holds(whole, files);
@@ -103,12 +104,12 @@ static void close_source(struct source *base)
 static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .memory_bytes = memory_bytes,
                                           .rereads = rereads,
-                                          .start = start,
+                                          .start = source_slices_start,
                                           .prefetch = prefetch,
                                           .prefetch_to = prefetch_to,
                                           .read = read_slices,
                                           .check_unchanged = check_unchanged,
-                                          .holds = holds,
+                                          .holds = source_slices_holds,
                                           .close = close_source};
 
 const struct source *ts_source_opened(const struct source *source)

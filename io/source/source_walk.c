@@ -44,8 +44,8 @@ static int64_t first_of(const struct source *source, const struct source_slab *s
     return slab->volume * source->n_whole + slab->z;
 }
 
-static enum ts_status start(const struct source_walk *walk, struct source *source, void **data,
-                            struct ts_diag *diag)
+static enum ts_status source_walk_start(const struct source_walk *walk, struct source *source,
+                                        void **data, struct ts_diag *diag)
 {
     const size_t bytes = (size_t)walk->most * ts_slice_bytes(&source->image);
     const int threads = walk->threads > 0 ? walk->threads : ts_processors();
@@ -92,7 +92,7 @@ enum ts_status ts_source_walk(const struct source_walk *given, struct ts_diag *d
     enum ts_status status = TS_OK;
     walk.most = walk.most > 0 ? walk.most : ts_source_slab_slices(walk.source, walk.beside);
     for (int i = 0; i < 2 && sources[i] && status == TS_OK; i++)
-        status = start(&walk, sources[i], &slab.data[i], diag);
+        status = source_walk_start(&walk, sources[i], &slab.data[i], diag);
     if (status == TS_OK)
         status = read_all(&walk, sources, &slab, diag);
     free(slab.data[0]);

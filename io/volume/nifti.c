@@ -174,7 +174,7 @@ static double load(const unsigned char *from, enum kind kind, bool swapped)
     return value.f64;
 }
 
-static void store(unsigned char *to, enum kind kind, double number)
+static void nifti_store(unsigned char *to, enum kind kind, double number)
 {
     const bool is_single = kind == F32 || kind == SCALE;
     const int64_t whole = is_single || kind == F64 ? 0 : (int64_t)number;
@@ -222,7 +222,7 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
 {
     const int v = header->version - 1;
     memset(bytes, 0, NIFTI_2_BYTES + 4);
-    store(bytes, I32, (double)versions[v].bytes);
+    nifti_store(bytes, I32, (double)versions[v].bytes);
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
         for (int i = 0; i < fields[f].n; i++) {
             const struct place *place = &fields[f].places[v];
@@ -230,7 +230,8 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
             memcpy(&number,
                    (const unsigned char *)header + fields[f].at + (size_t)i * sizeof number,
                    sizeof number);
-            store(bytes + place->offset + (size_t)i * kind_bytes[place->kind], place->kind, number);
+            nifti_store(bytes + place->offset + (size_t)i * kind_bytes[place->kind], place->kind,
+                        number);
         }
     memcpy(bytes + versions[v].text, header->text, strlen(header->text));
     memcpy(bytes + versions[v].intent, header->intent, strlen(header->intent));

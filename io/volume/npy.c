@@ -325,7 +325,7 @@ static enum ts_status make_source(struct volume_layout *layout, const struct par
     return status;
 }
 
-static void resolve(struct param_set *set, const struct source *source)
+static void npy_resolve(struct param_set *set, const struct source *source)
 {
     const struct ts_axis *views = &source->image.axes[1];
     const bool scan =
@@ -372,5 +372,5 @@ const struct source_format npy_format = {
     .n_params = sizeof npy_params / sizeof npy_params[0],
     .params_bytes = sizeof(struct npy_params),
     .open = open_npy,
-    .resolve = resolve,
+    .resolve = npy_resolve,
 };

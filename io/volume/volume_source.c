@@ -484,7 +484,7 @@ static enum ts_status check_unchanged(const struct source *base, struct ts_diag 
     return ts_regular_file_recheck(layout->path, layout->fd, &layout->found, site, diag);
 }
 
-static bool holds(const struct source *base, const struct file_set *files)
+static bool volume_source_holds(const struct source *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct volume_source *)base)->layout.found;
     return ts_file_set_has(files, found->st_dev, found->st_ino);
@@ -510,7 +510,7 @@ static const struct source_ops plain_ops = {RULE_SOURCE_OPS,
                                             .memory_bytes = memory_bytes,
                                             .prefetch_to = rule_prefetch_to,
                                             .check_unchanged = check_unchanged,
-                                            .holds = holds,
+                                            .holds = volume_source_holds,
                                             .close = close_source};
 /* A gzip stream is inflated once and the volume kept in memory, whatever the plan allows. */
 static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
@@ -518,7 +518,7 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
                                            .prefetch = ts_rule_prefetch,
                                            .read = ts_rule_read,
                                            .check_unchanged = check_unchanged,
-                                           .holds = holds,
+                                           .holds = volume_source_holds,
                                            .close = close_source};
 
 /* ---- what the volume is ---------------------------------------------------------------------- */
@@ -627,7 +627,7 @@ static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *dia
                        "the header (sform or qform)");
 }
 
-static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
+static enum ts_status volume_source_describe(struct volume_source *source, struct ts_diag *diag)
 {
     static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
                                                   {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
@@ -706,7 +706,7 @@ enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_statu
     base->in_place = !source->layout.gzip;
     base->coding = source->layout.gzip ? SOURCE_DEFLATED : SOURCE_STORED;
     base->n_files = 1;
-    status = describe(source, diag);
+    status = volume_source_describe(source, diag);
     if (status != TS_OK) {
         close_source(base);
         return status;

@@ -166,8 +166,8 @@ static struct load loader(const struct builder *builder)
                          .version = builder->chain->version};
 }
 
-static void report(const struct builder *builder, const struct node *node, const char *code,
-                   const char *owner, const char *message)
+static void chain_build_report(const struct builder *builder, const struct node *node,
+                               const char *code, const char *owner, const char *message)
 {
     if (node->kind != NODE_REFUSED)
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
@@ -303,7 +303,8 @@ static const struct source_format *find_format(const struct builder *builder,
     for (const struct node *entry = map->first; entry; entry = entry->next) {
         const struct source_format *format = ts_source_format_find(entry->key->text);
         if (format && found) {
-            report(builder, entry->key, "two-formats", owner, "a second format; a source has one");
+            chain_build_report(builder, entry->key, "two-formats", owner,
+                               "a second format; a source has one");
             return NULL;
         }
         found = format ? format : found;
@@ -312,7 +313,7 @@ static const struct source_format *find_format(const struct builder *builder,
         ts_load_unknown(builder->diag, map->first->key->text, map->first->key->span, owner,
                         "format", names, n);
     else if (!found)
-        report(builder, map, "no-format", owner, "the format is missing");
+        chain_build_report(builder, map, "no-format", owner, "the format is missing");
     if (!found && !(map->first && ts_nearest_name(map->first->key->text, names, n))) {
         char known[256];
         ts_list_names(known, sizeof known, names, n);
@@ -334,8 +335,8 @@ static bool copy_entry(const struct builder *builder, struct node *map, const st
         return false;
     }
     if (ts_tree_find(map, name)) {
-        report(builder, entry->key, "duplicate-key", owner,
-               "this parameter is given twice for the input");
+        chain_build_report(builder, entry->key, "duplicate-key", owner,
+                           "this parameter is given twice for the input");
         return false;
     }
     *copy = *entry;
@@ -416,8 +417,8 @@ static const struct chain_source *find_like(const struct builder *builder, const
             continue;
         if (chain->sources[i].format)
             return &chain->sources[i];
-        report(builder, node, "no-format", owner,
-               "the input that it is to be like is not in the chain");
+        chain_build_report(builder, node, "no-format", owner,
+                           "the input that it is to be like is not in the chain");
         return NULL;
     }
     if (name)
@@ -520,7 +521,8 @@ static void build_sources(struct builder *builder, const struct node *input,
     }
     for (const struct node *entry = inputs ? inputs->first : NULL; entry; entry = entry->next) {
         if (chain->n_sources == CHAIN_MAX_SOURCES) {
-            report(builder, entry->key, "chain-limit", "inputs", "a chain has at most 16 sources");
+            chain_build_report(builder, entry->key, "chain-limit", "inputs",
+                               "a chain has at most 16 sources");
             return;
         }
         struct chain_source *source = &chain->sources[chain->n_sources];
@@ -666,7 +668,8 @@ static void build_stages(struct builder *builder, const struct node *list)
         return;
     }
     if (list->n > CHAIN_MAX_STAGES) {
-        report(builder, list, "chain-limit", "stages", "a chain has at most 256 stages");
+        chain_build_report(builder, list, "chain-limit", "stages",
+                           "a chain has at most 256 stages");
         return;
     }
     /* A chain without stages writes its input unchanged, like a chain of one save. */

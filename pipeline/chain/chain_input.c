@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* Without this check, a stage or an output after the input would be silently ignored. */
-static enum ts_status check(const struct ts_chain *chain, const char *input, struct ts_diag *diag)
+static enum ts_status chain_input_check(const struct ts_chain *chain, const char *input,
+                                        struct ts_diag *diag)
 {
     if (chain->n_sources == 1 && chain->n_stages == 1 && !chain->output.path &&
         chain->output.n_sinks == 0)
@@ -29,7 +30,7 @@ enum ts_status ts_chain_of_input(const char *input, const char *name, const char
     enum ts_status status = ts_chain_parse(text, strlen(text), name, NULL, chain, diag);
     free(text);
     if (status == TS_OK)
-        status = check(*chain, input, diag);
+        status = chain_input_check(*chain, input, diag);
     return status == TS_OK && path ? ts_chain_set_input(*chain, path, diag) : status;
 }
 

@@ -101,8 +101,8 @@ struct assignment {
     int32_t stage;    /* -1: a source */
 };
 
-static enum ts_status refuse(const struct assignment *at, size_t start, size_t length,
-                             const char *code, const char *message)
+static enum ts_status chain_set_refuse(const struct assignment *at, size_t start, size_t length,
+                                       const char *code, const char *message)
 {
     return ts_diag_error(
         at->tree.diag, TS_BAD_CHAIN,
@@ -116,7 +116,8 @@ static enum ts_status split_assignment(struct assignment *at)
     const char *equals = strchr(text, '=');
     const char *dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
     if (!dot || dot == text || dot + 1 == equals) {
-        refuse(at, 0, at->tree.length, "assignment-syntax", "STAGE.PARAMETER=VALUE is expected");
+        chain_set_refuse(at, 0, at->tree.length, "assignment-syntax",
+                         "STAGE.PARAMETER=VALUE is expected");
         return ts_diag_hint(
             at->tree.diag,
             "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");

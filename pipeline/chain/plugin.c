@@ -31,8 +31,8 @@ static enum ts_status check_name(const char *name, struct ts_diag *diag)
                  : TS_OK;
 }
 
-static enum ts_status add(struct ts_context *context, const struct ts_stage *const *stages,
-                          size_t n, const char *sha256, struct ts_diag *diag)
+static enum ts_status plugin_add(struct ts_context *context, const struct ts_stage *const *stages,
+                                 size_t n, const char *sha256, struct ts_diag *diag)
 {
     for (size_t i = 0; i < n; i++)
         if (stages[i]->size > offsetof(struct ts_stage, version) &&
@@ -44,12 +44,12 @@ static enum ts_status add(struct ts_context *context, const struct ts_stage *con
 enum ts_status ts_context_add_stage(struct ts_context *context, const struct ts_stage *stage,
                                     struct ts_diag *diag)
 {
-    return add(context, &stage, 1, NULL, diag);
+    return plugin_add(context, &stage, 1, NULL, diag);
 }
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
-static enum ts_status unreadable(const char *path, const char *reason, struct ts_diag *diag)
+static enum ts_status plugin_unreadable(const char *path, const char *reason, struct ts_diag *diag)
 {
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "plugin-unreadable"},
                          "cannot open the plugin %s: %s", path, reason);
@@ -107,7 +107,7 @@ static enum ts_status add_stages(struct ts_context *context, void *library, cons
         return ts_diag_error(diag, TS_BAD_CHAIN, &site,
                              "the plugin %s has %s; it can have 1 to %d of them", path,
                              n == 0 ? "no stage" : "too many stages", MOST_STAGES);
-    return add(context, stages, n, sha256, diag);
+    return plugin_add(context, stages, n, sha256, diag);
 }
 
 enum ts_status ts_context_load(struct ts_context *context, const char *path, struct ts_diag *diag)
@@ -116,11 +116,11 @@ enum ts_status ts_context_load(struct ts_context *context, const char *path, str
     /* The linker looks for a name without a slash elsewhere. */
     char *whole = realpath(path, NULL);
     const int error = whole ? digest_file(whole, sha256) : errno;
-    enum ts_status status = error ? unreadable(path, strerror(error), diag) : TS_OK;
+    enum ts_status status = error ? plugin_unreadable(path, strerror(error), diag) : TS_OK;
     if (status == TS_OK && !is_loaded(context, sha256)) {
         void *library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
         status = library ? add_stages(context, library, path, sha256, diag)
-                         : unreadable(path, dlerror(), diag);
+                         : plugin_unreadable(path, dlerror(), diag);
         /* One that gave stages stays open: its functions may be called until the process ends. */
         if (library && status != TS_OK)
             dlclose(library);

@@ -12,7 +12,8 @@
 
 #include "core/utf8.h"
 
-static void refuse(struct tree *tree, const char *code, struct ts_span span, const char *message)
+static void tree_refuse(struct tree *tree, const char *code, struct ts_span span,
+                        const char *message)
 {
     ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s",
                   message);
@@ -40,7 +41,7 @@ struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span
     if (tree->stopped)
         return NULL;
     if (tree->n_nodes == TREE_MAX_NODES) {
-        refuse(tree, "chain-limit", span, "the chain has more than 10000 keys and values");
+        tree_refuse(tree, "chain-limit", span, "the chain has more than 10000 keys and values");
         return NULL;
     }
     struct node *node = ts_tree_alloc(tree, sizeof *node);
@@ -116,7 +117,7 @@ bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *k
     char message[128];
     const char *code = key_problem(map, key, message, sizeof message);
     if (!code && map->n == TREE_MAX_KEYS)
-        refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
+        tree_refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
     else if (code && key->kind != NODE_REFUSED)
         ts_diag_error(tree->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = code, .span = key->span}, "%s", message);
@@ -151,8 +152,8 @@ struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t lengt
 bool ts_tree_check_text(struct tree *tree)
 {
     if (tree->length > TREE_MAX_BYTES) {
-        refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1},
-               "the chain is larger than 1 MiB");
+        tree_refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1},
+                    "the chain is larger than 1 MiB");
         return false;
     }
     const char *text = tree->text;

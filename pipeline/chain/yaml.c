@@ -71,15 +71,15 @@ static struct ts_span span_of(struct reader *reader, yaml_mark_t start, yaml_mar
                             .length = (int32_t)length};
 }
 
-static void refuse(struct reader *reader, struct ts_span span, const char *code,
-                   const char *message)
+static void yaml_refuse(struct reader *reader, struct ts_span span, const char *code,
+                        const char *message)
 {
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span},
                   "%s", message);
 }
 
 /* Adds a node where it belongs: as the root, a list's item, a map's key, or a map's value. */
-static void place(struct reader *reader, struct node *node)
+static void yaml_place(struct reader *reader, struct node *node)
 {
     if (reader->depth == 0) {
         reader->tree->root = node;
@@ -103,20 +103,20 @@ static void refuse_properties(struct reader *reader, const yaml_event_t *event,
 {
     const struct ts_span span = span_of(reader, event->start_mark, event->start_mark);
     if (anchor) {
-        refuse(reader, span, "yaml-anchor", "anchors (&) are not supported");
+        yaml_refuse(reader, span, "yaml-anchor", "anchors (&) are not supported");
         ts_diag_hint(reader->tree->diag,
                      "name: labels a stage's output, for later stages to refer to");
     }
     if (tag)
-        refuse(reader, span, "yaml-tag", "tags (!) are not supported");
+        yaml_refuse(reader, span, "yaml-tag", "tags (!) are not supported");
 }
 
 static void begin_collection(struct reader *reader, const yaml_event_t *event, enum node_kind kind)
 {
     const struct ts_span span = span_of(reader, event->start_mark, event->end_mark);
     if (reader->depth == TREE_MAX_DEPTH) {
-        refuse(reader, span, "chain-limit",
-               "maps and lists stand more than 32 deep in one another");
+        yaml_refuse(reader, span, "chain-limit",
+                    "maps and lists stand more than 32 deep in one another");
         reader->tree->stopped = true;
         return;
     }
@@ -129,7 +129,7 @@ static void begin_collection(struct reader *reader, const yaml_event_t *event, e
     else
         refuse_properties(reader, event, event->data.sequence_start.anchor,
                           event->data.sequence_start.tag);
-    place(reader, node);
+    yaml_place(reader, node);
     reader->stack[reader->depth++] = (struct frame){.node = node};
 }
 
@@ -156,16 +156,16 @@ static void take_scalar(struct reader *reader, const yaml_event_t *event)
     struct node *node = ts_tree_scalar(reader->tree, span, (const char *)event->data.scalar.value,
                                        event->data.scalar.length, !plain);
     if (node)
-        place(reader, node);
+        yaml_place(reader, node);
 }
 
 static void take_alias(struct reader *reader, const yaml_event_t *event)
 {
     const struct ts_span span = span_of(reader, event->start_mark, event->end_mark);
-    refuse(reader, span, "yaml-alias", "aliases (*) are not supported");
+    yaml_refuse(reader, span, "yaml-alias", "aliases (*) are not supported");
     struct node *node = ts_tree_node(reader->tree, NODE_REFUSED, span);
     if (node)
-        place(reader, node);
+        yaml_place(reader, node);
 }
 
 static void take_event(struct reader *reader, const yaml_event_t *event)
@@ -179,8 +179,8 @@ static void take_event(struct reader *reader, const yaml_event_t *event)
         break;
     case YAML_DOCUMENT_START_EVENT:
         if (reader->tree->root) {
-            refuse(reader, span_of(reader, event->start_mark, event->end_mark), "yaml-documents",
-                   "a second document starts here; a chain is one document");
+            yaml_refuse(reader, span_of(reader, event->start_mark, event->end_mark),
+                        "yaml-documents", "a second document starts here; a chain is one document");
             reader->tree->stopped = true;
         }
         break;

@@ -107,7 +107,7 @@ static const struct operator_device host_calls = {.create = host_create,
 
 /* ---- creating -------------------------------------------------------------------------------- */
 
-static enum ts_status refuse(struct ts_diag *diag, const char *code, const char *what)
+static enum ts_status operator_refuse(struct ts_diag *diag, const char *code, const char *what)
 {
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = code}, "%s", what);
 }
@@ -123,8 +123,8 @@ static enum ts_status read_stage(struct ts_operator *op, const char *stage, stru
     if (status != TS_OK)
         return status;
     if (op->chain->n_stages != 1)
-        return refuse(diag, "operator-stage",
-                      "an operator is made of one stage, and none or several are named");
+        return operator_refuse(diag, "operator-stage",
+                               "an operator is made of one stage, and none or several are named");
     const struct stage *named = op->chain->stages[0].stage;
     if (named->transpose)
         return TS_OK;
@@ -165,7 +165,7 @@ static enum ts_status take_device(struct ts_operator *op, const char *wanted, st
     if (status != TS_OK || choice.kind != DEVICE_CUDA)
         return status;
     if (choice.n != 1)
-        return refuse(diag, "operator-device", "an operator computes on one device");
+        return operator_refuse(diag, "operator-device", "an operator computes on one device");
     status = ts_device_choice_find(choice.indices[0], &found, &index, diag);
     if (status != TS_OK)
         return status;
@@ -178,19 +178,20 @@ static enum ts_status take_device(struct ts_operator *op, const char *wanted, st
 }
 
 /* Prepares a side's stage for images like `in`. */
-static enum ts_status prepare(struct ts_operator *op, struct operator_side *side,
-                              const struct stage *stage, const struct ts_image *in,
-                              struct ts_diag *diag)
+static enum ts_status operator_prepare(struct ts_operator *op, struct operator_side *side,
+                                       const struct stage *stage, const struct ts_image *in,
+                                       struct ts_diag *diag)
 {
     const enum ts_status status = ts_stage_prepare(stage, &side->set, in, NULL, op->threads,
                                                    op->device, diag, &side->context);
     if (status != TS_OK)
         return status;
     if (op->device && (!stage->cuda || !stage->cuda->map))
-        return refuse(diag, "operator-device", "the stage has no code for a CUDA device");
+        return operator_refuse(diag, "operator-device", "the stage has no code for a CUDA device");
     if (op->device && stage->cuda->textures && stage->cuda->textures(&side->context)) {
-        refuse(diag, "operator-device",
-               "the method reads its input through textures, which would be made for each array");
+        operator_refuse(
+            diag, "operator-device",
+            "the method reads its input through textures, which would be made for each array");
         return ts_diag_hint(diag, "leave method out");
     }
     side->stage = *stage;
@@ -207,7 +208,7 @@ static enum ts_status prepare(struct ts_operator *op, struct operator_side *side
 }
 
 /* Makes *in an image as large as the gather takes. */
-static void widen(const struct stage_gather *gather, struct ts_image *in)
+static void operator_widen(const struct stage_gather *gather, struct ts_image *in)
 {
     for (int d = 0; d < 3 && gather->n_in[0] > 0; d++)
         if (in->axes[d].n != gather->n_in[d]) {
@@ -224,7 +225,8 @@ static enum ts_status prepare_forth(struct ts_operator *op, struct ts_diag *diag
         if (named->stage->params[i].kind == PARAM_REFERENCE && (named->set.given >> i & 1))
             return ts_param_error(&named->set, named->stage->params[i].name, "operator-stage", diag,
                                   "names another image, and an operator has one");
-    const enum ts_status status = prepare(op, &op->forth, named->stage, &op->forth.in, diag);
+    const enum ts_status status =
+        operator_prepare(op, &op->forth, named->stage, &op->forth.in, diag);
     op->forth.out = op->forth.context.out;
     return status;
 }
@@ -253,8 +255,8 @@ static enum ts_status prepare_back(struct ts_operator *op, struct ts_diag *diag)
     if (status != TS_OK || transpose->only_gathers)
         return status;
     struct ts_image in = back->in;
-    widen(&back->gather, &in);
-    status = prepare(op, back, by, &in, diag);
+    operator_widen(&back->gather, &in);
+    status = operator_prepare(op, back, by, &in, diag);
     for (int d = 0; d < 3; d++)
         assert(status != TS_OK ||
                back->context.out.axes[d].n ==
@@ -369,10 +371,10 @@ static enum ts_status refuse_array(struct ts_diag *diag, const char *name, const
 }
 
 /* Checks both arrays of a call. */
-static enum ts_status check(const struct ts_operator *op, const struct ts_array *in,
-                            const struct ts_image *in_image, struct batch *from,
-                            const struct ts_array *out, const struct ts_image *out_image,
-                            struct batch *to, struct ts_diag *diag)
+static enum ts_status operator_check(const struct ts_operator *op, const struct ts_array *in,
+                                     const struct ts_image *in_image, struct batch *from,
+                                     const struct ts_array *out, const struct ts_image *out_image,
+                                     struct batch *to, struct ts_diag *diag)
 {
     const unsigned char *first, *other;
     const char *wrong = misfit(op, in, in_image, from);
@@ -404,8 +406,8 @@ static enum ts_status call(struct ts_operator *op, struct operator_side *first,
                            const struct ts_array *out, void *stream, struct ts_diag *diag)
 {
     struct batch from, to;
-    enum ts_status status =
-        check(op, in, &first->in, &from, out, second ? &second->out : &first->out, &to, diag);
+    enum ts_status status = operator_check(op, in, &first->in, &from, out,
+                                           second ? &second->out : &first->out, &to, diag);
     if (status != TS_OK)
         return status;
     report_to(op, diag);

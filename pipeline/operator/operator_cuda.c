@@ -76,7 +76,7 @@ static enum ts_status send_gather(struct cuda_session *session, struct stage_gat
     return status;
 }
 
-static enum ts_status allocate(struct ts_operator *op, struct cuda_session *session)
+static enum ts_status operator_cuda_allocate(struct ts_operator *op, struct cuda_session *session)
 {
     struct operator_side *back = &op->back;
     enum ts_status status = create_driver(session, &op->forth);
@@ -141,7 +141,7 @@ static enum ts_status create(struct ts_operator *op, struct ts_diag *diag)
     enum ts_status status = on_device ? create_session(op, on_device, diag)
                                       : ts_diag_no_memory(diag, sizeof *on_device);
     if (status == TS_OK)
-        status = allocate(op, on_device->session);
+        status = operator_cuda_allocate(op, on_device->session);
     if (status == TS_OK)
         status = load_kernels(op, diag);
     ts_cuda_make_current(before);
@@ -162,7 +162,8 @@ static void destroy(struct ts_operator *op)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static enum ts_status begin(struct ts_operator *op, void *stream, struct ts_diag *diag)
+static enum ts_status operator_cuda_begin(struct ts_operator *op, void *stream,
+                                          struct ts_diag *diag)
 {
     struct on_device *on_device = device_of(op);
     on_device->before = ts_cuda_current();
@@ -201,7 +202,7 @@ static enum ts_status gather(struct ts_operator *op, struct operator_side *side,
 
 const struct operator_device ts_operator_cuda = {.create = create,
                                                  .destroy = destroy,
-                                                 .begin = begin,
+                                                 .begin = operator_cuda_begin,
                                                  .end = end,
                                                  .embed = embed,
                                                  .gather = gather};

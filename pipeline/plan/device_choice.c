@@ -324,7 +324,7 @@ static int64_t model_of(const struct ts_plan *plan)
     return (int64_t)(hash >> 1 | 1);
 }
 
-static enum ts_status refuse(const struct ts_plan *plan, struct ts_diag *diag)
+static enum ts_status device_choice_refuse(const struct ts_plan *plan, struct ts_diag *diag)
 {
     ts_diag_error(
         diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-devices"},
@@ -356,7 +356,7 @@ static enum ts_status agree_among_ranks(struct ts_plan *plan, bool automatic, bo
         return status;
     const bool differ = model[0] != -model[1];
     if (differ && !automatic)
-        return refuse(plan, diag);
+        return device_choice_refuse(plan, diag);
     if (plan->cuda && differ)
         ts_plan_decline(plan, "not every rank has a CUDA device of one model", diag);
     else if (plan->cuda && automatic && numbers[1] < -1)

@@ -97,7 +97,7 @@ struct measured {
     int64_t bytes;
 };
 
-static void measure(void *user, const struct simulated_slab *slab)
+static void plan_print_measure(void *user, const struct simulated_slab *slab)
 {
     struct measured *measured = user;
     for (int32_t i = 0; i < measured->plan->n_nodes; i++) {
@@ -116,7 +116,7 @@ static int64_t checkpoint_bytes(const struct ts_plan *plan)
     struct simulation simulation;
     if (!ts_simulation_init(&simulation, plan))
         return -1;
-    ts_simulation_run(plan, &simulation, plan->slab_slices, measure, &measured);
+    ts_simulation_run(plan, &simulation, plan->slab_slices, plan_print_measure, &measured);
     ts_simulation_clear(&simulation, plan->n_nodes);
     return measured.bytes * plan->n_volumes;
 }

@@ -14,7 +14,7 @@ static int32_t own_stages(const struct ts_chain *chain)
     return (chain->n_stages - chain->sweep.stage) / (int32_t)chain->sweep.n;
 }
 
-static enum ts_status check(const struct ts_chain *chain, struct ts_diag *diag)
+static enum ts_status plan_sweep_check(const struct ts_chain *chain, struct ts_diag *diag)
 {
     const struct chain_sweep *sweep = &chain->sweep;
     const struct diag_site site = {.code = "sweep-limit", .span = sweep->span};
@@ -67,7 +67,7 @@ enum ts_status ts_plan_expand(struct ts_plan *plan, const struct ts_chain *chain
     plan->chain = plan->given = chain;
     if (sweep->n == 0)
         return TS_OK;
-    if (check(chain, diag) != TS_OK)
+    if (plan_sweep_check(chain, diag) != TS_OK)
         return TS_BAD_CHAIN;
     const int32_t n_stages = chain->n_stages + (int32_t)(sweep->n - 1) * own;
     struct ts_chain *all = ts_arena_copy(plan->arena, chain, 1, sizeof *all);

@@ -83,8 +83,8 @@ static double ratio_of(enum ts_dtype dtype)
 
 /* ---- the work of a slab ---------------------------------------------------------------------- */
 
-static void add(struct prediction_run *run, struct pass *pass, enum predict_part part, double bytes,
-                double seconds)
+static void predict_add(struct prediction_run *run, struct pass *pass, enum predict_part part,
+                        double bytes, double seconds)
 {
     pass->seconds[part] += seconds;
     run->prediction->parts[part].bytes += bytes;
@@ -94,7 +94,7 @@ static void add(struct prediction_run *run, struct pass *pass, enum predict_part
 static void add_threads(struct prediction_run *run, struct pass *pass, enum predict_part part,
                         double bytes, enum rate rate, int threads)
 {
-    add(run, pass, part, bytes, bytes / run->rates->values[rate] / threads);
+    predict_add(run, pass, part, bytes, bytes / run->rates->values[rate] / threads);
 }
 
 static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t n)
@@ -107,7 +107,7 @@ static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t
     const double stored =
         reader->coding == SOURCE_STORED ? bytes : bytes * ratio_of(source->out.dtype);
     if (isfinite(run->links->read))
-        add(run, &run->passes[pass], PREDICT_FETCH, stored, stored / run->links->read);
+        predict_add(run, &run->passes[pass], PREDICT_FETCH, stored, stored / run->links->read);
     add_threads(run, own, PREDICT_READ, bytes, RATE_READ, threads);
     if (run->digested[node] <
         source->out.axes[0].n * (source->by_volume ? run->plan->n_volumes : 1))
@@ -117,7 +117,7 @@ static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t
         add_threads(run, own, PREDICT_DECODE, bytes,
                     reader->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE, threads);
     if (run->plan->cuda)
-        add(run, own, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
+        predict_add(run, own, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
 }
 
 /* Adds calls of a stage that map and reduce these shares of its whole image. */
@@ -143,7 +143,7 @@ static void add_stage(struct prediction_run *run, int pass, int32_t node, double
         seconds *= (double)run->rates->threads / plan->threads;
     seconds += rate ? calls * rate->call_seconds : 0;
     run->prediction->stage_seconds[node] += seconds / plan->n_ranks;
-    add(run, &run->own[pass], PREDICT_STAGES, bytes, seconds);
+    predict_add(run, &run->own[pass], PREDICT_STAGES, bytes, seconds);
 }
 
 static int64_t slices_of(const struct spans *spans)
@@ -180,9 +180,9 @@ static void add_gather(struct prediction_run *run, struct pass *pass, double byt
     const struct predict_links *links = run->links;
     const double each = bytes / run->plan->n_ranks;
     if (run->plan->n_ranks > 1)
-        add(run, pass, PREDICT_GATHER, bytes - each,
-            (links->on_node - 1) * each / links->exchange +
-                (run->plan->n_ranks - links->on_node) * each / links->network);
+        predict_add(run, pass, PREDICT_GATHER, bytes - each,
+                    (links->on_node - 1) * each / links->exchange +
+                        (run->plan->n_ranks - links->on_node) * each / links->network);
 }
 
 /* Returns how many bytes of a slab's output are in chunks that the rank or its device compresses
@@ -219,20 +219,20 @@ static void add_output(struct prediction_run *run, const struct simulated_slab *
     const double effort = plan->chain->output.compression == CHAIN_SMALL ? 4 : 1,
                  rate = run->rates->values[stored ? RATE_CHECKSUM : RATE_COMPRESS];
     struct pass *own = &run->own[slab->pass], *pass = &run->passes[slab->pass];
-    add(run, own, PREDICT_COMPRESS, by_rank,
-        effort * by_rank /
-            (plan->cuda ? run->rates->values[RATE_CUDA_COMPRESS] : plan->threads * rate));
-    add(run, pass, PREDICT_COMPRESS, bytes - by_rank,
-        effort * (bytes - by_rank) / (plan->writer_threads * rate));
+    predict_add(run, own, PREDICT_COMPRESS, by_rank,
+                effort * by_rank /
+                    (plan->cuda ? run->rates->values[RATE_CUDA_COMPRESS] : plan->threads * rate));
+    predict_add(run, pass, PREDICT_COMPRESS, bytes - by_rank,
+                effort * (bytes - by_rank) / (plan->writer_threads * rate));
     if (plan->cuda)
-        add(run, own, PREDICT_DOWNLOAD, moved, moved / run->rates->values[RATE_DOWNLOAD]);
+        predict_add(run, own, PREDICT_DOWNLOAD, moved, moved / run->rates->values[RATE_DOWNLOAD]);
     add_gather(run, pass, moved);
     if (!stored)
         add_threads(run, pass, PREDICT_PROVE, bytes, RATE_PROVE, plan->writer_threads);
     /* Both the values and the file's bytes get a digest. */
     add_threads(run, pass, PREDICT_DIGEST, bytes + left, RATE_DIGEST, plan->writer_threads);
     add_threads(run, pass, PREDICT_STORE, left, RATE_STORE, plan->writer_threads);
-    add(run, pass, PREDICT_WRITE, left, left / run->rates->values[RATE_WRITE]);
+    predict_add(run, pass, PREDICT_WRITE, left, left / run->rates->values[RATE_WRITE]);
 }
 
 /* Keeps the times of the slowest rank for each pass and part, and clears those of this rank for the

@@ -59,7 +59,8 @@ static void need(const struct param_set *set, const char *name, const char *why,
                        why);
 }
 
-static void fill(const struct param_set *set, const struct rates *rates, struct machine *machine)
+static void machine_fill(const struct param_set *set, const struct rates *rates,
+                         struct machine *machine)
 {
     enum { GIGA = 1000000000 };
     const double slower = fmin(rates->values[RATE_UPLOAD], rates->values[RATE_DOWNLOAD]);
@@ -141,7 +142,7 @@ enum ts_status ts_machine_load(const char *path, const char *kept_rates, struct 
     const enum ts_status rated = set.values ? load_rates(machine, kept_rates, rates, diag) : TS_OK;
     status = status == TS_OK ? rated : status;
     if (status == TS_OK)
-        fill(&set, rates, machine);
+        machine_fill(&set, rates, machine);
     machine->rates_file = NULL; /* the arena of the chain's tree frees this text */
     ts_arena_destroy(tree.arena);
     return status;

@@ -274,8 +274,8 @@ enum ts_status ts_rates_read(const char *path, struct rates *rates, struct ts_di
 }
 
 /* Checks that the rates were measured on this machine. */
-static enum ts_status compare(const char *path, const struct rates *rates, const struct rates *here,
-                              struct ts_diag *diag)
+static enum ts_status rates_compare(const char *path, const struct rates *rates,
+                                    const struct rates *here, struct ts_diag *diag)
 {
     char now[32], then[32];
     snprintf(now, sizeof now, "%d", here->threads);
@@ -294,5 +294,5 @@ enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_di
     struct rates here;
     const enum ts_status status = ts_rates_read(path, rates, diag);
     ts_rates_here(&here);
-    return status == TS_OK ? compare(path, rates, &here, diag) : status;
+    return status == TS_OK ? rates_compare(path, rates, &here, diag) : status;
 }

@@ -33,7 +33,7 @@ struct reader {
     const char *last_stage; /* names of stages repeat, so most are equal to the last one */
 };
 
-static bool take(struct reader *reader, char wanted)
+static bool profile_read_take(struct reader *reader, char wanted)
 {
     reader->at += strspn(reader->at, " \t\r\n");
     if (*reader->at != wanted)
@@ -45,7 +45,7 @@ static bool take(struct reader *reader, char wanted)
 /* Takes a text without escapes, such as labels of stages and names of parts. */
 static bool take_text(struct reader *reader, char *out, size_t size)
 {
-    if (!take(reader, '"'))
+    if (!profile_read_take(reader, '"'))
         return false;
     const size_t length = strcspn(reader->at, "\"\\\n");
     if (reader->at[length] != '"' || length >= size)
@@ -81,7 +81,7 @@ static bool take_member(struct reader *reader, struct event *event, bool inner)
                     {"peak", &event->memory.peak}};
     char key[KEY_BYTES];
     double value = 0;
-    if (!take_text(reader, key, sizeof key) || !take(reader, ':'))
+    if (!take_text(reader, key, sizeof key) || !profile_read_take(reader, ':'))
         return false;
     if (!inner && !strcmp(key, "args"))
         return take_object(reader, event, true);
@@ -112,13 +112,13 @@ static bool take_member(struct reader *reader, struct event *event, bool inner)
 
 static bool take_object(struct reader *reader, struct event *event, bool inner)
 {
-    if (!take(reader, '{'))
+    if (!profile_read_take(reader, '{'))
         return false;
     do
         if (!take_member(reader, event, inner))
             return false;
-    while (take(reader, ','));
-    return take(reader, '}');
+    while (profile_read_take(reader, ','));
+    return profile_read_take(reader, '}');
 }
 
 /* Adds the event to the trace. Returns false for an event that no profile contains. */
@@ -150,17 +150,17 @@ static bool add_event(struct reader *reader, const struct event *event)
 
 static bool take_events(struct reader *reader)
 {
-    if (!take(reader, '['))
+    if (!profile_read_take(reader, '['))
         return false;
     do {
         struct event event = {0};
         if (!take_object(reader, &event, false) || !add_event(reader, &event))
             return false;
-    } while (take(reader, ','));
-    return take(reader, ']') && reader->at[strspn(reader->at, " \t\r\n")] == '\0';
+    } while (profile_read_take(reader, ','));
+    return profile_read_take(reader, ']') && reader->at[strspn(reader->at, " \t\r\n")] == '\0';
 }
 
-static enum ts_status refuse(const char *path, const char *why, struct ts_diag *diag)
+static enum ts_status profile_read_refuse(const char *path, const char *why, struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-unreadable"}, "%s %s",
                   path, why);
@@ -174,7 +174,7 @@ static char *read_file(const char *path, struct ts_diag *diag)
     char reason[256];
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     if (fd < 0)
-        return refuse(path, reason, diag), NULL;
+        return profile_read_refuse(path, reason, diag), NULL;
     const size_t bytes = found.st_size <= PROFILE_BYTES ? (size_t)found.st_size : 0;
     char *text = malloc(bytes + 1);
     const bool read =
@@ -185,7 +185,7 @@ static char *read_file(const char *path, struct ts_diag *diag)
     if (!text)
         (void)ts_diag_no_memory(diag, bytes);
     else if (!read)
-        (void)refuse(path, "is no profile of a run", diag);
+        (void)profile_read_refuse(path, "is no profile of a run", diag);
     if (read)
         return text;
     free(text);
@@ -208,7 +208,7 @@ enum ts_status ts_profile_read(const char *path, struct arena *arena, struct tra
     if (!reader.trace)
         status = ts_diag_no_memory(diag, sizeof reader);
     else if (!take_events(&reader))
-        status = refuse(path, "is no profile of a run", diag);
+        status = profile_read_refuse(path, "is no profile of a run", diag);
     free(text);
     if (status == TS_OK)
         *trace = reader.trace;

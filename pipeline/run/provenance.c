@@ -33,7 +33,8 @@ enum { PATH_BYTES = 256 };
    because viewers disagree on edges, of which there is one more than there are values. Tables with
    a row for each slice are drawn as curves, not as pictures. Source: NeXus NXdata. */
 
-static const struct stage_table *find(const struct stage_table *tables, int n, const char *name)
+static const struct stage_table *provenance_find(const struct stage_table *tables, int n,
+                                                 const char *name)
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(tables[i].name, name))
@@ -57,9 +58,9 @@ static const struct stage_table *signal_of(const struct stage_table *tables, int
     const struct stage_table *found;
     *positions = NULL;
     for (size_t i = 0; i < sizeof plotted / sizeof *plotted; i++) {
-        if (!(found = find(tables, n, plotted[i].signal)) || found->image.rank == 0)
+        if (!(found = provenance_find(tables, n, plotted[i].signal)) || found->image.rank == 0)
             continue;
-        *positions = plotted[i].positions ? find(tables, n, plotted[i].positions) : NULL;
+        *positions = plotted[i].positions ? provenance_find(tables, n, plotted[i].positions) : NULL;
         return found;
     }
     for (int i = 0; i < n; i++)
@@ -93,7 +94,7 @@ static enum ts_status write_auxiliary(const struct stage_table *tables, int n,
                                       struct hdf5_writer *writer)
 {
     const char *const name = "reference_counts";
-    const struct stage_table *other = find(tables, n, name);
+    const struct stage_table *other = provenance_find(tables, n, name);
     char path[PATH_BYTES];
     if (!other || !ts_image_same_layout(&other->image, &signal->image))
         return TS_OK;

@@ -95,7 +95,7 @@ static void report_at(struct run *run, const struct run_position *at, struct ts_
     pthread_mutex_unlock(&run->lock);
 }
 
-static void report(struct run *run, struct ts_event event)
+static void run_report(struct run *run, struct ts_event event)
 {
     const struct run_position at = ts_run_position(run);
     report_at(run, &at, event, 0);
@@ -105,7 +105,7 @@ static void report(struct run *run, struct ts_event event)
 static void report_progress(struct run *run)
 {
     if (!run->back_end->begin_call || atomic_load(&run->iterating) == 0)
-        report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS});
+        run_report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS});
 }
 
 void ts_run_report_iteration(struct run *run, const struct run_position *at,
@@ -465,7 +465,7 @@ static enum ts_status read_missing(struct run *run, int32_t node)
     return ts_source_walk(&walk, run->diag);
 }
 
-static enum ts_status refuse(const struct run *run, int32_t node, const char *what)
+static enum ts_status run_refuse(const struct run *run, int32_t node, const char *what)
 {
     const char *path = run->plan->reuse->path;
     ts_diag_error(
@@ -480,7 +480,7 @@ static enum ts_status refuse(const struct run *run, int32_t node, const char *wh
 
 /* Slices of equal pixels have different values if a different padding value marks other pixels as
    invalid. */
-static enum ts_status compare(const struct run *run, int32_t node)
+static enum ts_status run_compare(const struct run *run, int32_t node)
 {
     const struct plan_reused_input *input = &run->plan->reuse->inputs[node];
     const struct source *source = run->plan->nodes[node].source;
@@ -494,10 +494,10 @@ static enum ts_status compare(const struct run *run, int32_t node)
         whole &= *now || !*then;
         snprintf(what, sizeof what, "slice %lld has other pixels", (long long)k);
         if (*now && *then && strcmp(now, then) != 0)
-            return refuse(run, node, what);
+            return run_refuse(run, node, what);
     }
     const bool differs = whole && input->padding_count >= 0 && padding != input->padding_count;
-    return differs ? refuse(run, node, "it has another number of padding pixels") : TS_OK;
+    return differs ? run_refuse(run, node, "it has another number of padding pixels") : TS_OK;
 }
 
 /* Proves by the digests of their slices that the inputs are still those of the earlier result:
@@ -511,7 +511,7 @@ static enum ts_status prove(struct run *run, bool read)
             continue;
         status = read_missing(run, i);
         if (status == TS_OK)
-            status = compare(run, i);
+            status = run_compare(run, i);
     }
     return status;
 }
@@ -520,7 +520,7 @@ static enum ts_status prove(struct run *run, bool read)
 
 static enum ts_status run_all(struct run *run)
 {
-    report(run, (struct ts_event){.kind = TS_EVENT_STARTED});
+    run_report(run, (struct ts_event){.kind = TS_EVENT_STARTED});
     enum ts_status status = ts_run_walk(run, report_progress);
     if (run->fleet)
         status = run->fleet->unite_slices(run, status);
@@ -650,10 +650,10 @@ static enum ts_status carry_out(const struct ts_plan *plan, const struct run_opt
     if (run.fleet)
         run.fleet->name_rank(&run);
     if (status == TS_OK)
-        report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
-                                       .output = plan->chain->output.path
-                                                     ? plan->chain->output.path
-                                                     : plan->chain->output.sinks[0].path});
+        run_report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
+                                           .output = plan->chain->output.path
+                                                         ? plan->chain->output.path
+                                                         : plan->chain->output.sinks[0].path});
     free_run(&run);
     if (status == TS_OK && options->profile)
         status = ts_profile_write(state->trace,

@@ -441,7 +441,7 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
 }
 
 /* Compares, line by line, what the folder says of its run with this run. */
-static enum ts_status compare(struct run *run, int descriptor, const char *identity)
+static enum ts_status run_checkpoint_compare(struct run *run, int descriptor, const char *identity)
 {
     FILE *file = fdopen(dup(descriptor), "re");
     char *line = NULL;
@@ -491,7 +491,7 @@ static enum ts_status lock_folder(struct run *run, const char *path, const char 
         return ts_diag_error(run->diag, TS_RUN_FAILED,
                              &(struct diag_site){.code = "checkpoint-used"},
                              "another process is at work on the checkpoint in '%s'", folder);
-    return compare(run, *lock, identity);
+    return run_checkpoint_compare(run, *lock, identity);
 }
 
 enum ts_status ts_run_checkpoint_begin(struct run *run)

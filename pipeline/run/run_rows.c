@@ -558,7 +558,7 @@ static struct rows_found find_clipped(const struct look *look)
     return found;
 }
 
-static struct rows_found find(enum rows_kind kind, const struct look *look)
+static struct rows_found run_rows_find(enum rows_kind kind, const struct look *look)
 {
     const int64_t n_views = look->views.n, n = look->n;
     const struct view_blocks blocks = ts_view_blocks(look->values, n_views, n, LEAST_VALUES),
@@ -704,7 +704,7 @@ static enum ts_status look_for(struct run *run, struct rows_found rows[ROWS_KIND
         else if (kind == ROWS_ZINGERS)
             status = find_zingers(look, &found, run->diag);
         else
-            found = find((enum rows_kind)kind, look);
+            found = run_rows_find((enum rows_kind)kind, look);
         number_views(look, (enum rows_kind)kind, &found);
         if (kind != ROWS_CENTER && found.amount > rows[kind].amount)
             rows[kind] = found;

@@ -16,7 +16,7 @@ enum { WHOLE = ROWS_WHOLE };
 /* Gives every rank the `found` of the rank with the largest amount; of equal ones, that of the
  * lowest number. ts_ranks_least finds a minimum, so amounts are negated. ts_ranks_unite joins
  * bits, so all other ranks clear theirs. */
-static enum ts_status join(struct rows_found *found)
+static enum ts_status run_rows_choose_join(struct rows_found *found)
 {
     const int number = ts_ranks().number;
     int64_t most[2] = {-found->amount, 0};
@@ -106,7 +106,7 @@ static enum ts_status join_places(struct run *run, int32_t node, unsigned kinds,
             ts_run_rows_slice(run->plan->nodes[node].context.in.axes[0].n, place);
         for (int kind = 0; run->fleet && status == TS_OK && kind < ROWS_KINDS; kind++)
             if (kinds >> kind & 1)
-                status = join(&places->found[place][kind]);
+                status = run_rows_choose_join(&places->found[place][kind]);
         most = places->found[place][ROWS_OBJECT].amount > most
                    ? places->found[place][ROWS_OBJECT].amount
                    : most;
@@ -163,7 +163,8 @@ static struct rows_found find_lean(const struct places *places, double axis)
 /* Returns what is told of a kind, and of which slice: that nearest to the middle of those that see
  * the object or, of faults that a part of the frame may have, the nearest that has it. An axis
  * that is off only elsewhere is told of if it leans. */
-static struct rows_found choose(const struct places *places, enum rows_kind kind, int64_t *slice)
+static struct rows_found run_rows_choose_choose(const struct places *places, enum rows_kind kind,
+                                                int64_t *slice)
 {
     const bool any = kind == ROWS_DOUBTED || kind == ROWS_REPEATED || kind == ROWS_DARK ||
                      kind == ROWS_CLIPPED || kind == ROWS_ZINGERS;
@@ -196,7 +197,7 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         ts_run_rows_warn(run->diag, &site, ROWS_LEANS, &lean, in, has_air);
     for (int kind = 0; status == TS_OK && kind < ROWS_OBJECT; kind++) {
         int64_t slice;
-        struct rows_found found = choose(&places, (enum rows_kind)kind, &slice);
+        struct rows_found found = run_rows_choose_choose(&places, (enum rows_kind)kind, &slice);
         if (found.amount == 0 || (is_bright && (kind == ROWS_AIR || kind == ROWS_STEP)) ||
             (is_told && kind == ROWS_DRIFT) ||
             (lean.amount > 0 && kind == ROWS_DOUBTED && found.amount == VIEWS_OFF_AXIS))

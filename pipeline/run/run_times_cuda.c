@@ -26,8 +26,9 @@ enum ts_status ts_run_cuda_begin_profile(struct run *run)
 
 /* Returns how long a queue took from one event to another, after waiting for that, and adds it to
    the profile. */
-static enum ts_status measure(struct run *run, struct trace_stretch stretch,
-                              struct cuda_event *from, struct cuda_event *to, double *seconds)
+static enum ts_status run_times_cuda_measure(struct run *run, struct trace_stretch stretch,
+                                             struct cuda_event *from, struct cuda_event *to,
+                                             double *seconds)
 {
     const struct device *device = run->back;
     float begin_ms = 0, ms = 0;
@@ -50,7 +51,8 @@ enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part,
     double seconds;
     staging->bytes[place] = 0;
     return run->state->trace && stretch.bytes > 0
-               ? measure(run, stretch, staging->started[place], staging->copied[place], &seconds)
+               ? run_times_cuda_measure(run, stretch, staging->started[place],
+                                        staging->copied[place], &seconds)
                : TS_OK;
 }
 
@@ -65,7 +67,8 @@ static enum ts_status add_oldest(struct run *run)
     const struct trace_stretch stretch = {
         .part = TRACE_COMPUTE, .bytes = call->bytes, .stage = node ? node->label : NULL};
     double seconds;
-    const enum ts_status status = measure(run, stretch, call->began, call->ended, &seconds);
+    const enum ts_status status =
+        run_times_cuda_measure(run, stretch, call->began, call->ended, &seconds);
     if (node)
         run->state->seconds[call->node] += seconds;
     return status;

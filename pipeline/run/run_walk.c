@@ -393,7 +393,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
 }
 
 /* Reports the first slice that a reduction of slices has refused. Waits for the device. */
-static enum ts_status refuse(struct run *run, int32_t i)
+static enum ts_status run_walk_refuse(struct run *run, int32_t i)
 {
     struct stage_driver *driver = run->nodes[i].driver;
     int64_t z;
@@ -417,7 +417,7 @@ static bool has_refused(const struct run *run, int32_t i)
 static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n)
 {
     const size_t n_records = ts_diag_count(run->diag);
-    const enum ts_status status = refuse(run, i);
+    const enum ts_status status = run_walk_refuse(run, i);
     return status == TS_OK ? TS_OK : find_cause(run, i, z, n, n_records, status);
 }
 

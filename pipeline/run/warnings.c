@@ -19,9 +19,9 @@ static const char *const of_machine[] = {"output-space", "output-folder-sync"};
 static const char *const without_names[] = {"dicom-series",     "angle-turns",    "page-missing",
                                             "grid-unknown",     "contours-open",  "axis-elsewhere",
                                             "padding-excluded", "values-rounded", "mask-nowhere"};
-#define HOLDS(list, code) holds(list, sizeof(list) / sizeof *(list), code)
+#define HOLDS(list, code) warnings_holds(list, sizeof(list) / sizeof *(list), code)
 
-static bool holds(const char *const *list, size_t n, const char *code)
+static bool warnings_holds(const char *const *list, size_t n, const char *code)
 {
     bool found = false;
     for (size_t i = 0; i < n; i++)

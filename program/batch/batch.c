@@ -282,8 +282,8 @@ static void end_study(struct runs *runs, struct batch_study *study)
     print_state(runs, study);
 }
 
-static void fail(struct runs *runs, struct batch_study *study, enum ts_status status,
-                 struct ts_diag *diag)
+static void batch_fail(struct runs *runs, struct batch_study *study, enum ts_status status,
+                       struct ts_diag *diag)
 {
     refuse_take(runs->batch, study, STUDY_FAILED, status, diag);
     end_study(runs, study);
@@ -319,7 +319,7 @@ static void reap(struct runs *runs, struct batch_study *study, int ended)
             ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-run-ended"},
                           "the run was ended by %s %d", WIFSIGNALED(ended) ? "signal" : "exit code",
                           WIFSIGNALED(ended) ? WTERMSIG(ended) : code);
-        fail(runs, study, status, diag);
+        batch_fail(runs, study, status, diag);
         return;
     }
     study->status = status;
@@ -403,7 +403,7 @@ static void start_locked(struct runs *runs, struct batch_study *study, struct ts
     if (study->state != STUDY_RUNNING)
         unlock_output(runs->batch->folder, study->name, study->lock);
     if (status != TS_OK) {
-        fail(runs, study, status, diag);
+        batch_fail(runs, study, status, diag);
         return;
     }
     ts_diag_destroy(diag);
@@ -411,16 +411,16 @@ static void start_locked(struct runs *runs, struct batch_study *study, struct ts
         end_study(runs, study);
 }
 
-static void start(struct runs *runs, struct batch_study *study)
+static void batch_start(struct runs *runs, struct batch_study *study)
 {
     struct ts_diag *diag = ts_diag_create();
     if (!diag) {
-        fail(runs, study, TS_RUN_FAILED, NULL);
+        batch_fail(runs, study, TS_RUN_FAILED, NULL);
         return;
     }
     const enum ts_status status = lock_output(runs->batch->folder, study->name, &study->lock, diag);
     if (status != TS_OK) {
-        fail(runs, study, status, diag);
+        batch_fail(runs, study, status, diag);
         return;
     }
     if (study->lock != OUTPUT_LOCK_BUSY) {
@@ -442,7 +442,7 @@ static void start_all(struct runs *runs)
     for (size_t i = 0; i < batch->studies.n && runs->running < batch->jobs && !batch->stopped();
          i++)
         if (batch->studies.items[i].state == STUDY_PLANNED && (!runs->failed || batch->keep_going))
-            start(runs, &batch->studies.items[i]);
+            batch_start(runs, &batch->studies.items[i]);
 }
 
 /* ---- the batch ------------------------------------------------------------------------------- */

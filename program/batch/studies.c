@@ -17,8 +17,8 @@
 
 enum { LIST_COLUMNS = 64 };
 
-static enum ts_status add(struct studies *studies, const struct batch_study *study,
-                          struct ts_diag *diag)
+static enum ts_status studies_add(struct studies *studies, const struct batch_study *study,
+                                  struct ts_diag *diag)
 {
     struct batch_study *items =
         ts_memory_grow(studies->items, studies->n, &studies->capacity, sizeof *items);
@@ -37,7 +37,7 @@ static enum ts_status add_path(struct studies *studies, const char *path, struct
             !strcmp(studies->items[i].input, path))
             return TS_OK;
     const struct batch_study study = {.input = ts_arena_text(studies->arena, path, strlen(path))};
-    return study.input ? add(studies, &study, diag) : ts_diag_no_memory(diag, strlen(path));
+    return study.input ? studies_add(studies, &study, diag) : ts_diag_no_memory(diag, strlen(path));
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -52,8 +52,8 @@ struct list {
     int n_columns;
 };
 
-static enum ts_status refuse(const struct list *list, struct ts_diag *diag, const char *what,
-                             const char *hint)
+static enum ts_status studies_refuse(const struct list *list, struct ts_diag *diag,
+                                     const char *what, const char *hint)
 {
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-list"}, "%s, line %ld: %s",
                   list->path, list->line, what);
@@ -81,14 +81,15 @@ static enum ts_status take_header(struct studies *studies, struct list *list, ch
         return ts_diag_no_memory(diag, strlen(row));
     list->n_columns = split(copy, list->columns);
     if (list->n_columns < 0)
-        return refuse(list, diag, "the first row names too many columns",
-                      "columns are input, perhaps output, and parameters that are set");
+        return studies_refuse(list, diag, "the first row names too many columns",
+                              "columns are input, perhaps output, and parameters that are set");
     for (int i = 0; i < list->n_columns; i++)
         input |= !strcmp(list->columns[i], "input");
     return input ? TS_OK
-                 : refuse(list, diag, "the first row names no column 'input'",
-                          "columns are parted by tabs: input, perhaps output, and parameters such "
-                          "as box.radius");
+                 : studies_refuse(
+                       list, diag, "the first row names no column 'input'",
+                       "columns are parted by tabs: input, perhaps output, and parameters such "
+                       "as box.radius");
 }
 
 /* Returns the path as seen from the list's folder. */
@@ -108,8 +109,8 @@ static enum ts_status take_row(struct studies *studies, const struct list *list,
     const char **sets = ts_arena_alloc(studies->arena, (size_t)list->n_columns * sizeof *sets);
     bool memory = sets != NULL;
     if (list->table && split(row, cells) != list->n_columns)
-        return refuse(list, diag, "the row has not as many cells as the first",
-                      "cells are parted by tabs");
+        return studies_refuse(list, diag, "the row has not as many cells as the first",
+                              "cells are parted by tabs");
     for (int i = 0; i < list->n_columns && memory; i++) {
         const char *text = "";
         if (!strcmp(list->columns[i], "input"))
@@ -125,8 +126,8 @@ static enum ts_status take_row(struct studies *studies, const struct list *list,
         return ts_diag_no_memory(diag, strlen(row));
     study.sets = sets;
     return *ts_base_name(study.input) || strlen(study.input) > 1
-               ? add(studies, &study, diag)
-               : refuse(list, diag, "the row names no input", "a path is expected");
+               ? studies_add(studies, &study, diag)
+               : studies_refuse(list, diag, "the row names no input", "a path is expected");
 }
 
 static enum ts_status read_list(struct studies *studies, struct list *list, FILE *file,

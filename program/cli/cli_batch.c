@@ -113,7 +113,7 @@ static enum ts_status make_folder(struct ts_diag *diag)
                          "'%s' cannot be made: %s", batch.folder, ts_errno_text(errno));
 }
 
-static enum ts_status prepare(char **operands, struct ts_diag *diag)
+static enum ts_status cli_batch_prepare(char **operands, struct ts_diag *diag)
 {
     enum ts_status status = check_chain(diag);
     for (; *operands && status == TS_OK; operands++)
@@ -172,7 +172,7 @@ static enum ts_status run_studies(struct ts_diag *diag)
     return status == TS_OK ? ts_batch_status(&batch) : status;
 }
 
-static int run(char **operands)
+static int cli_batch_run(char **operands)
 {
     if (!batch.folder)
         return ts_command_wrong(&ts_cli_batch, "-o FOLDER is missing");
@@ -189,7 +189,7 @@ static int run(char **operands)
     batch.studies.arena = ts_arena_create();
     enum ts_status status = ts_ranks_refuse_several("batch", diag);
     if (status == TS_OK)
-        status = batch.studies.arena ? prepare(operands + 1, diag)
+        status = batch.studies.arena ? cli_batch_prepare(operands + 1, diag)
                                      : ts_diag_no_memory(diag, sizeof batch);
     if (status == TS_OK)
         status = run_studies(diag);
@@ -221,6 +221,6 @@ const struct command ts_cli_batch = {
             "wrong.\n",
     COMMAND_ARGUMENTS(options, batch),
     .operands = {2, INT_MAX, "a CHAIN and a STUDY"},
-    .run = run,
+    .run = cli_batch_run,
     .stopped = "; results that are there are whole, and --resume goes on",
 };

@@ -182,7 +182,7 @@ static enum ts_status geometry_write(const struct ts_plan *plan, const char *pat
     return ts_whole_file_close(&file, diag);
 }
 
-static int check(char **operands)
+static int cli_check_check(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
     struct ts_diag *diag = ts_command_diag();
@@ -227,5 +227,5 @@ const struct command ts_cli_check = {
     .help = ts_cli_chain_help,
     COMMAND_ARGUMENTS(options, ts_cli_chain),
     .operands = {1, 1, "a CHAIN"},
-    .run = check,
+    .run = cli_check_check,
 };

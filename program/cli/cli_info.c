@@ -71,7 +71,7 @@ static enum ts_status describe_dicom(const char *path, bool json, struct ts_diag
                : status;
 }
 
-static enum ts_status describe(const char *path, bool json, struct ts_diag *diag)
+static enum ts_status cli_info_describe(const char *path, bool json, struct ts_diag *diag)
 {
     struct stat found;
     char reason[256];
@@ -113,7 +113,7 @@ static int info(char **operands)
     if (diag)
         /* in the form of the chain that the output says to try */
         ts_diag_spell_hints(diag, ts_oneline_hint);
-    return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag),
+    return diag ? ts_command_finish_take(diag, cli_info_describe(operands[0], arguments.json, diag),
                                          arguments.json)
                 : TS_RUN_FAILED;
 }

@@ -15,7 +15,7 @@ static const struct command_option options[] = {
     {"force", 0, OPTION_FLAG, OPTION_AT(struct report_request, force), NULL,
      "replace an existing page"}};
 
-static int report(char **operands)
+static int cli_report_report(char **operands)
 {
     char name[4096];
     struct ts_diag *diag = ts_command_diag();
@@ -44,5 +44,5 @@ const struct command ts_cli_report = {
             "verified first; a damaged one is refused (exit code 3).\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
-    .run = report,
+    .run = cli_report_report,
 };

@@ -195,8 +195,8 @@ static enum ts_status print_verdict(const struct comparison *comparison,
     return verdict <= RERUN_WITHIN ? TS_OK : TS_RUN_FAILED;
 }
 
-static enum ts_status compare(const struct recorded *recorded, const char *output,
-                              const struct hdf5_proof proofs[2], struct ts_diag *diag)
+static enum ts_status cli_rerun_compare(const struct recorded *recorded, const char *output,
+                                        const struct hdf5_proof proofs[2], struct ts_diag *diag)
 {
     const bool own = !isnan(arguments.tolerance);
     const struct comparison_request request = {
@@ -269,7 +269,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     if (status == TS_OK)
         status = ts_hdf5_verify(NULL, second.path, &proofs[1], diag);
     if (status == TS_OK)
-        status = compare(&recorded, second.path, proofs, diag);
+        status = cli_rerun_compare(&recorded, second.path, proofs, diag);
     if (plan && atomic_exchange(&plan->state->private_folder, NULL))
         ts_temporary_folder_remove(second.folder);
     if (plan)

@@ -208,7 +208,7 @@ static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
     return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 
-static int run(char **operands)
+static int cli_run_run(char **operands)
 {
     const double began = ts_seconds();
     struct cli_chain *arguments = &ts_cli_chain;
@@ -252,7 +252,7 @@ const struct command ts_cli_run = {
     .help = ts_cli_chain_help,
     COMMAND_ARGUMENTS(options, ts_cli_chain),
     .operands = {1, 1, "a CHAIN"},
-    .run = run,
+    .run = cli_run_run,
     .stopped = "; nothing was written",
     .apart = "tomostage-view",
     .apart_for = "--view",

@@ -69,7 +69,7 @@ void ts_cli_signals_hold(void)
 
 /* Writes all texts at once, so that lines of other processes do not come between. Does not block if
    nobody reads, which would keep the process alive. */
-static void put(int fd, const char *const *texts)
+static void cli_signals_put(int fd, const char *const *texts)
 {
     enum { WAIT_MS = 100 };
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -90,11 +90,13 @@ int ts_cli_signals_stopped(void)
     int expected = NOT_PRINTED;
     if (!atomic_compare_exchange_strong(&sentence, &expected, BEING_PRINTED))
         return 128 + stopped_by->number;
-    put(STDERR_FILENO, (const char *const[]){line_stands ? CLI_CLEAR_LINE : "",
-                                             "tomostage: stopped by ", name, then, "\n", NULL});
+    cli_signals_put(STDERR_FILENO,
+                    (const char *const[]){line_stands ? CLI_CLEAR_LINE : "",
+                                          "tomostage: stopped by ", name, then, "\n", NULL});
     if (print_json)
-        put(STDOUT_FILENO, (const char *const[]){start, name, then, "\", \"exit_code\": ",
-                                                 stopped_by->code, "}\n", NULL});
+        cli_signals_put(STDOUT_FILENO, (const char *const[]){
+                                           start, name, then,
+                                           "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
     sentence = PRINTED;
     return 128 + stopped_by->number;
 }

@@ -204,7 +204,7 @@ static void count_invalid(struct difference *difference, struct source *const so
     }
 }
 
-static enum ts_status prepare(struct walk *walk, struct ts_diag *diag)
+static enum ts_status difference_prepare(struct walk *walk, struct ts_diag *diag)
 {
     const size_t partial = sizeof(struct counts) > sizeof(struct compare_sums)
                                ? sizeof(struct counts)
@@ -220,8 +220,9 @@ static enum ts_status prepare(struct walk *walk, struct ts_diag *diag)
                : TS_OK;
 }
 
-static enum ts_status measure(struct walk *walk, const struct difference_request *request,
-                              struct ts_diag *diag)
+static enum ts_status difference_measure(struct walk *walk,
+                                         const struct difference_request *request,
+                                         struct ts_diag *diag)
 {
     struct difference *difference = walk->difference;
     const double range = walk->high > walk->low ? walk->high - walk->low : (double)NAN;
@@ -250,7 +251,7 @@ enum ts_status ts_difference(struct source *a, struct source *b,
                         .low = (double)INFINITY,
                         .high = -(double)INFINITY};
     *difference = (struct difference){.n = ts_source_total(a) * (int64_t)ts_slice_count(&a->image)};
-    enum ts_status status = prepare(&walk, diag);
+    enum ts_status status = difference_prepare(&walk, diag);
     if (status == TS_OK)
         status = walk_all(&walk, diag);
     if (walk.low <= walk.high)
@@ -258,7 +259,7 @@ enum ts_status ts_difference(struct source *a, struct source *b,
     if (status == TS_OK)
         count_invalid(difference, walk.sources);
     if (status == TS_OK)
-        status = measure(&walk, request, diag);
+        status = difference_measure(&walk, request, diag);
     free(walk.partials);
     free(walk.valid);
     return status;

@@ -224,7 +224,8 @@ static bool is_of_series(const struct input_slices *used, const struct input_sli
     return known;
 }
 
-static void describe(char out[512], const struct input_slice *slice, size_t i, const char *what)
+static void inputs_describe(char out[512], const struct input_slice *slice, size_t i,
+                            const char *what)
 {
     char shown[300];
     ts_text_escape(shown, sizeof shown, slice->name ? slice->name : "");
@@ -232,11 +233,11 @@ static void describe(char out[512], const struct input_slice *slice, size_t i, c
              slice->place[0], slice->place[1], slice->place[2], what);
 }
 
-static void count(struct inputs_found *found, enum inputs_kind kind,
-                  const struct input_slice *slice, size_t i)
+static void inputs_count(struct inputs_found *found, enum inputs_kind kind,
+                         const struct input_slice *slice, size_t i)
 {
     if (found->counts[kind]++ == 0)
-        describe(found->first[kind], slice, i, "");
+        inputs_describe(found->first[kind], slice, i, "");
 }
 
 /* Counts slices whose pixels are now at the place of another slice. `there` is the list of present
@@ -261,7 +262,7 @@ static void match_moved(const struct input_slices *used, const struct input_slic
         else
             snprintf(now, sizeof now, ", now at (%.6g, %.6g, %.6g)", other->place[0],
                      other->place[1], other->place[2]);
-        describe(found->first[INPUTS_MOVED], slice, i, now);
+        inputs_describe(found->first[INPUTS_MOVED], slice, i, now);
     }
 }
 
@@ -304,12 +305,12 @@ static enum ts_status match_slices(const struct input_slices *used,
             slice->name = other->name;
         }
         if (!slice->matched)
-            count(found, other ? INPUTS_CHANGED : INPUTS_MISSING, slice, i);
+            inputs_count(found, other ? INPUTS_CHANGED : INPUTS_MISSING, slice, i);
     }
     for (size_t k = 0; k < there->n && count_additional; k++)
         if (!there->items[k].matched && found->n_same > 0 &&
             is_of_series(used, &there->items[k], found))
-            count(found, INPUTS_ADDITIONAL, &there->items[k], k);
+            inputs_count(found, INPUTS_ADDITIONAL, &there->items[k], k);
     return TS_OK;
 }
 
@@ -317,7 +318,7 @@ static enum ts_status match_slices(const struct input_slices *used,
 
 /* Notes that a fact has changed. Returns true if it is the first one, which the caller then
    describes. */
-static bool differs(struct inputs_found *found, const char *name)
+static bool inputs_differs(struct inputs_found *found, const char *name)
 {
     const bool first = !found->facts;
     found->facts = first ? name : found->facts;
@@ -366,7 +367,7 @@ static void check_numbers(const struct recorded *recorded, const char *input, co
                           struct inputs_found *found)
 {
     if (compare_fact(recorded, input, name, numbers, n * sizeof *numbers) == INPUTS_FACT_OTHER &&
-        differs(found, name))
+        inputs_differs(found, name))
         describe_number(recorded, input, name, numbers, n, what, columns, found);
 }
 
@@ -380,7 +381,7 @@ static void check_padding(const struct recorded *recorded, const struct source *
     const char *was = ts_made_value(&recorded->made, "inputs/%s/padding_count", found->name);
     if (compare_fact(recorded, found->name, "padding_count", &count, sizeof count) ==
             INPUTS_FACT_OTHER &&
-        differs(found, "padding_count") && *was)
+        inputs_differs(found, "padding_count") && *was)
         snprintf(found->detail, sizeof found->detail, ": %" PRIu64 ", not %.40s", count, was);
 }
 
@@ -407,7 +408,7 @@ static void check_text(const struct recorded *recorded, const char *input, const
 {
     const char *was = ts_made_value(&recorded->made, "inputs/%s/%s", input, name);
     if (compare_fact(recorded, input, name, text, strlen(text)) == INPUTS_FACT_OTHER &&
-        differs(found, name) && *was)
+        inputs_differs(found, name) && *was)
         describe_part(text, was, found);
 }
 
@@ -574,7 +575,7 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
 
 /* ---- all inputs ------------------------------------------------------------------------------ */
 
-static enum ts_status refuse(const struct inputs_found *found, struct ts_diag *diag)
+static enum ts_status inputs_refuse(const struct inputs_found *found, struct ts_diag *diag)
 {
     static const char *const kinds[] = {"missing", "changed", "at another place", "additional"};
     char text[4096] = "";
@@ -604,7 +605,7 @@ static enum ts_status check_without_plan(struct recorded *recorded, struct input
             status = check_input(recorded, i, NULL, &found[i], diag);
             if (status == TS_OK && !is_whole(&found[i])) {
                 differs = true;
-                (void)refuse(&found[i], diag);
+                (void)inputs_refuse(&found[i], diag);
             }
         }
     if (status != TS_OK)
@@ -646,7 +647,7 @@ enum ts_status ts_inputs_check(struct recorded *recorded,
         for (int32_t i = 0; i < recorded->chain->n_sources && status == TS_OK; i++) {
             status = check_input(recorded, i, plan->nodes[i].source, &found[i], diag);
             if (status == TS_OK && !is_whole(&found[i]))
-                status = refuse(&found[i], diag);
+                status = inputs_refuse(&found[i], diag);
         }
     }
     ts_plan_destroy(plan);

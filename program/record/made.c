@@ -135,8 +135,8 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct made_fact *)a)->path, ((const struct made_fact *)b)->path);
 }
 
-static enum ts_status take(const struct hdf5_listing *listing, const char *path,
-                           struct arena *arena, struct made *made, struct ts_diag *diag)
+static enum ts_status made_take(const struct hdf5_listing *listing, const char *path,
+                                struct arena *arena, struct made *made, struct ts_diag *diag)
 {
     size_t n = 0;
     for (const struct hdf5_listed *object = listing->objects; object; object = object->next)
@@ -183,7 +183,7 @@ enum ts_status ts_made_read(struct sandbox *sandbox, const char *path, struct ar
         (void)ts_hdf5_session_wrong_answer(session, diag);
     ts_hdf5_session_end(session);
     free(answer);
-    return status == TS_OK ? take(&listing, path, arena, made, diag) : status;
+    return status == TS_OK ? made_take(&listing, path, arena, made, diag) : status;
 }
 
 const struct made_fact *ts_made_find(const struct made *made, const char *path)
@@ -279,7 +279,7 @@ struct list {
 };
 
 /* Adds the differences of two lists of facts, which are sorted by their paths within the group. */
-static void merge(struct list *list, const struct group *a, const struct group *b)
+static void made_merge(struct list *list, const struct group *a, const struct group *b)
 {
     for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
         int order;
@@ -315,11 +315,11 @@ static void merge_stages(struct list *list, const struct group *a, size_t na, co
         }
     for (size_t i = 0, j = 0; i < na || j < nb;)
         if (i < na && j < nb && same_stage(&a[i], &b[j]))
-            merge(list, &a[i++], &b[j++]);
+            made_merge(list, &a[i++], &b[j++]);
         else if (j == nb || (i < na && longest[(i + 1) * row + j] >= longest[i * row + j + 1]))
-            merge(list, &a[i++], &none);
+            made_merge(list, &a[i++], &none);
         else
-            merge(list, &none, &b[j++]);
+            made_merge(list, &none, &b[j++]);
 }
 
 static int by_first_path(const void *a, const void *b)
@@ -358,12 +358,12 @@ bool ts_made_compare(const struct made *a, const struct made *b, struct arena *a
         return false;
     if (aligned) {
         const struct group rest[] = {rest_of(a, facts), rest_of(b, facts + a->n_facts)};
-        merge(&found, &rest[0], &rest[1]);
+        made_merge(&found, &rest[0], &rest[1]);
         merge_stages(&found, groups, na, groups + na, nb, longest);
     } else {
         const struct group all[] = {{.facts = a->facts, .n = a->n_facts},
                                     {.facts = b->facts, .n = b->n_facts}};
-        merge(&found, &all[0], &all[1]);
+        made_merge(&found, &all[0], &all[1]);
     }
     qsort(found.items, found.n, sizeof *found.items, by_first_path);
     *n = found.n;

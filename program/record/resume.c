@@ -361,7 +361,7 @@ static bool take_axes(struct resume *resume)
 
 /* Copies the decision to resume->reuse, which the plan is given, and returns how many stages are
  * taken. Inputs on which none of these depends may have changed. */
-static int32_t put(struct resume *resume)
+static int32_t resume_put(struct resume *resume)
 {
     const struct ts_plan *plan = resume->plan;
     bool needed[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
@@ -399,7 +399,7 @@ static bool makes_images(const struct ts_plan *plan)
     return any;
 }
 
-static enum ts_status refuse(const struct resume *resume, struct ts_diag *diag)
+static enum ts_status resume_refuse(const struct resume *resume, struct ts_diag *diag)
 {
     const char *path = resume->recorded.path;
     if (resume->label)
@@ -537,8 +537,8 @@ static enum ts_status match(struct resume *resume, struct ts_diag *diag)
 }
 
 /* Finds what can be taken. `label` and `why` say what cannot. */
-static enum ts_status find(struct ts_plan *plan, const char *path, struct resume **result,
-                           struct ts_diag *diag)
+static enum ts_status resume_find(struct ts_plan *plan, const char *path, struct resume **result,
+                                  struct ts_diag *diag)
 {
     enum ts_status status = create(plan, result, diag);
     plan->reuse = *result ? &(*result)->reuse : NULL; /* which owns it; nothing is taken yet */
@@ -554,12 +554,12 @@ static enum ts_status find(struct ts_plan *plan, const char *path, struct resume
 enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_diag *diag)
 {
     struct resume *resume;
-    enum ts_status status = find(plan, path, &resume, diag);
+    enum ts_status status = resume_find(plan, path, &resume, diag);
     if (status != TS_OK)
         return status;
     if (!any_image(resume) && makes_images(plan))
-        return refuse(resume, diag);
-    const int32_t n = put(resume);
+        return resume_refuse(resume, diag);
+    const int32_t n = resume_put(resume);
     status = ts_plan_reuse_take(plan, &resume->reuse, diag);
     if (status == TS_OK)
         status = take_warnings(resume, diag);
@@ -569,13 +569,13 @@ enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_
 }
 
 /* Takes what can be taken for the stages before a search; the rest is computed. */
-static enum ts_status prepare(const void *path, struct ts_plan *plan, struct ts_diag *diag)
+static enum ts_status resume_prepare(const void *path, struct ts_plan *plan, struct ts_diag *diag)
 {
     struct resume *resume;
-    const enum ts_status status = find(plan, path, &resume, diag);
+    const enum ts_status status = resume_find(plan, path, &resume, diag);
     if (status != TS_OK)
         return status;
-    (void)put(resume);
+    (void)resume_put(resume);
     for (int32_t i = 0; i < plan->n_sources; i++)
         resume->reuse.inputs[i].digests = NULL;
     return ts_plan_reuse_take(plan, &resume->reuse, diag);
@@ -584,6 +584,6 @@ static enum ts_status prepare(const void *path, struct ts_plan *plan, struct ts_
 enum ts_status ts_resume_search(struct ts_chain *chain, const struct ts_options *options,
                                 const char *path, struct ts_diag *diag)
 {
-    const struct search_prepare from = {prepare, path};
+    const struct search_prepare from = {resume_prepare, path};
     return ts_run_search(chain, options, path ? &from : NULL, diag);
 }

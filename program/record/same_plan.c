@@ -201,9 +201,9 @@ enum ts_status ts_same_as_planned(const char *path, const struct ts_plan *plan,
  * before a saved image. */
 
 /* Notes why a node has no match, if it is the first such node. */
-static bool differs(struct resume *resume, const char *label, const char *format, ...)
+static bool same_plan_differs(struct resume *resume, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static bool differs(struct resume *resume, const char *label, const char *format, ...)
+static bool same_plan_differs(struct resume *resume, const char *label, const char *format, ...)
 {
     va_list arguments;
     if (resume->label)
@@ -218,8 +218,8 @@ static bool differs(struct resume *resume, const char *label, const char *format
 static bool differs_in(struct resume *resume, const char *label,
                        struct param_difference *difference)
 {
-    differs(resume, label, "%s is %.200s there, not %.200s", difference->name, difference->recorded,
-            difference->planned);
+    same_plan_differs(resume, label, "%s is %.200s there, not %.200s", difference->name,
+                      difference->recorded, difference->planned);
     param_difference_clear(difference);
     return false;
 }
@@ -232,8 +232,8 @@ static bool same_version(struct resume *resume, const struct version *version)
     ts_version_field(version, field);
     const char *there = ts_made_value(&resume->recorded.made, "provenance/%s", field);
     return !strcmp(there, version->text) ||
-           differs(resume, "the program", "%s is %.200s there, not %s", field, there,
-                   version->text);
+           same_plan_differs(resume, "the program", "%s is %.200s there, not %s", field, there,
+                             version->text);
 }
 
 /* Returns true if this program, with the same libraries and the same kind of device, computed the
@@ -247,8 +247,8 @@ static bool same_program(struct resume *resume)
     for (int i = 0; same && i < n; i++)
         same = same_version(resume, &versions[i]);
     if (same && strcmp(build, ts_build_text()) != 0)
-        same =
-            differs(resume, "the program", "build is %.200s there, not %s", build, ts_build_text());
+        same = same_plan_differs(resume, "the program", "build is %.200s there, not %s", build,
+                                 ts_build_text());
     n = same ? ts_provenance_device(resume->plan, versions) : 0;
     for (int i = 0; same && i < n; i++)
         same = same_version(resume, &versions[i]);
@@ -268,7 +268,8 @@ static bool same_attributes(struct resume *resume, const struct plan_node *node)
         if (!ts_inputs_is_of_folder(source->attributes[i].name) &&
             ts_inputs_attribute(&resume->recorded, node->label, &source->attributes[i]) !=
                 INPUTS_FACT_SAME)
-            return differs(resume, node->label, "%s is another there", source->attributes[i].name);
+            return same_plan_differs(resume, node->label, "%s is another there",
+                                     source->attributes[i].name);
     const size_t length = (size_t)snprintf(group, sizeof group, "inputs/%s/", node->label);
     for (size_t i = 0; i < made->n_facts; i++) {
         const char *name = made->facts[i].path + length;
@@ -279,7 +280,7 @@ static bool same_attributes(struct resume *resume, const struct plan_node *node)
         for (size_t k = 0; !known && k < source->n_attributes; k++)
             known = !strcmp(name, source->attributes[k].name);
         if (!known)
-            return differs(resume, node->label, "%.100s stands there and not here", name);
+            return same_plan_differs(resume, node->label, "%.100s stands there and not here", name);
     }
     return true;
 }
@@ -305,8 +306,8 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
         return TS_OK;
     input->digests = NULL;
     if (status == TS_OK)
-        differs(resume, node->label, "it has %zu slices there, not %" PRId64, n,
-                ts_source_total(node->source));
+        same_plan_differs(resume, node->label, "it has %zu slices there, not %" PRId64, n,
+                          ts_source_total(node->source));
     return status;
 }
 
@@ -320,7 +321,7 @@ static enum ts_status match_source(struct resume *resume, int32_t index, struct 
     while (other < chain->n_sources && strcmp(chain->sources[other].name, node->label) != 0)
         other++;
     if (other == chain->n_sources || chain->sources[other].format != node->chain_source->format) {
-        differs(resume, node->label, "there is no such input there");
+        same_plan_differs(resume, node->label, "there is no such input there");
         return TS_OK;
     }
     const struct chain_source *source = &chain->sources[other];
@@ -332,14 +333,14 @@ static enum ts_status match_source(struct resume *resume, int32_t index, struct 
     char grid[300];
     snprintf(grid, sizeof grid, "inputs/%s/grid", node->label);
     if (!ts_made_find(&resume->recorded.made, grid)) {
-        differs(resume, node->label,
-                "an older version made it, which does not record the grid of an input");
+        same_plan_differs(resume, node->label,
+                          "an older version made it, which does not record the grid of an input");
         return TS_OK;
     }
     enum ts_status status =
         ts_inputs_facts(&resume->recorded, node->source, node->label, &found, diag);
     if (status == TS_OK && found.facts)
-        differs(resume, node->label, "%s is not what was recorded there", found.facts);
+        same_plan_differs(resume, node->label, "%s is not what was recorded there", found.facts);
     else if (status == TS_OK && same_attributes(resume, node))
         status = read_digests(resume, index, diag);
     resume->match[index] = resume->reuse.inputs[index].digests ? other : -1;
@@ -393,23 +394,23 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     const char *name = resume->old.chain->stages[stage].stage->name;
     const char *version = ts_made_value(made, "process_%d_%s/version", (int)stage + 1, name);
     if (strcmp(version, ts_version()) != 0)
-        return differs(resume, node->label, "version %.60s computed it there, not %s", version,
-                       ts_version());
+        return same_plan_differs(resume, node->label, "version %.60s computed it there, not %s",
+                                 version, ts_version());
     const struct stage_origin *origin = node->chain_stage->stage->origin;
     const char *plugin = ts_made_value(made, "process_%d_%s/plugin_sha256", (int)stage + 1, name);
     version = ts_made_value(made, "process_%d_%s/stage_version", (int)stage + 1, name);
     if (origin && (strcmp(version, origin->version) != 0 ||
                    strcmp(plugin, origin->sha256 ? origin->sha256 : "") != 0))
-        return differs(resume, node->label, "version %.60s of the stage computed it there%s",
-                       version,
-                       strcmp(version, origin->version) != 0 ? "" : ", from another library");
+        return same_plan_differs(
+            resume, node->label, "version %.60s of the stage computed it there%s", version,
+            strcmp(version, origin->version) != 0 ? "" : ", from another library");
     /* Results of older versions also have a number: cuda:0. */
     const char *device = ts_made_value(made, "process_%d_%s/device", (int)stage + 1, name),
                *own = resume->plan->cuda ? "cuda" : "cpu";
     const size_t kind = strlen(own);
     if (strncmp(device, own, kind) != 0 || (device[kind] && device[kind] != ':'))
-        return differs(resume, node->label, "it was computed on %.60s there, not on %s", device,
-                       own);
+        return same_plan_differs(resume, node->label, "it was computed on %.60s there, not on %s",
+                                 device, own);
     return true;
 }
 
@@ -432,9 +433,9 @@ static void tell_difference(struct resume *resume, const struct plan_node *node,
         other = other || used[j] ? other : old->stage;
     }
     if (other)
-        differs(resume, node->label, "%s stands there in its place", other->name);
+        same_plan_differs(resume, node->label, "%s stands there in its place", other->name);
     else
-        differs(resume, node->label, "there is none there that takes the same image");
+        same_plan_differs(resume, node->label, "there is none there that takes the same image");
 }
 
 static void match_stage(struct resume *resume, int32_t index, bool *used)

@@ -23,7 +23,7 @@ static int64_t half(int64_t number)
 }
 
 /* Makes the bins twice as wide. */
-static void join(struct value_bins *bins)
+static void value_bins_join(struct value_bins *bins)
 {
     const int64_t first = half(bins->first), last = half(bins->last);
     int64_t joined[VALUE_BINS] = {0};
@@ -41,14 +41,14 @@ static int64_t make_place(struct value_bins *bins, double value)
     if (bins->width == 0)
         bins->width = value != 0 ? ldexp(1, ilogb(value) - FINEST) : ldexp(1, -FINEST);
     while (fabs(value) / bins->width >= most_number)
-        join(bins);
+        value_bins_join(bins);
     int64_t number = (int64_t)floor(value / bins->width);
     if (bins->n == 0)
         bins->first = bins->last = number;
     while ((number > bins->last ? number : bins->last) -
                (number < bins->first ? number : bins->first) >=
            VALUE_BINS) {
-        join(bins);
+        value_bins_join(bins);
         number = half(number);
     }
     if (number < bins->first) {

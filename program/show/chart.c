@@ -77,7 +77,7 @@ static double next_power(double tick)
 }
 
 /* Widens a range whose ends cannot be told apart on its axis. */
-static void widen(struct scale *scale)
+static void chart_widen(struct scale *scale)
 {
     const double size = fmax(fabs(scale->low), fabs(scale->high));
     if (scale->high - scale->low > fmax(1e-12 * size, least_shown))
@@ -103,7 +103,7 @@ static struct scale scale_of(const struct chart_panel *panel, bool across, doubl
         include(&scale, across ? NULL : line->low, line->n);
         include(&scale, across ? NULL : line->high, line->n);
     }
-    widen(&scale);
+    chart_widen(&scale);
     if (scale.logarithmic) {
         double tick = scale.low = ts_picture_round(scale.low);
         do

@@ -45,7 +45,7 @@ static double gamma_of(const struct picture *picture, double u)
 }
 
 /* Writes the point of the detector at position u. */
-static void place(const struct picture *picture, double u, double out[2])
+static void geometry_picture_place(const struct picture *picture, double u, double out[2])
 {
     const bool arc = picture->sinogram->beam.kind == TS_BEAM_FAN_ARC;
     const double ahead = arc ? picture->far * cos(u / picture->far) : picture->far,
@@ -62,7 +62,7 @@ static void origin_of(const struct picture *picture, double u, double out[2])
 }
 
 /* Extends a box (lowest x, y, highest x, y, in mm) by a point that the picture must show. */
-static void widen(double box[4], const double point[2])
+static void geometry_picture_widen(double box[4], const double point[2])
 {
     for (int i = 0; i < 2; i++) {
         box[i] = fmin(box[i], point[i]);
@@ -75,10 +75,10 @@ static void find_scale(struct picture *picture, double reach)
     double box[4] = {-reach, -reach, reach, reach}, point[2];
     for (int i = 0; i <= 2; i++) {
         const double u = picture->first + 0.5 * i * (picture->last - picture->first);
-        place(picture, u, point);
-        widen(box, point);
+        geometry_picture_place(picture, u, point);
+        geometry_picture_widen(box, point);
         origin_of(picture, u, point);
-        widen(box, point);
+        geometry_picture_widen(box, point);
     }
     const double extent = fmax(box[2] - box[0], box[3] - box[1]);
     picture->scale = (SIDE - 2 * MARGIN) / extent;
@@ -86,7 +86,7 @@ static void find_scale(struct picture *picture, double reach)
     picture->origin[1] = 0.5 * SIDE + 0.5 * (box[1] + box[3]) * picture->scale;
 }
 
-static struct picture prepare(const struct ts_image *sinogram, FILE *stream)
+static struct picture geometry_picture_prepare(const struct ts_image *sinogram, FILE *stream)
 {
     const struct ts_axis *view = &sinogram->axes[1], *detector = &sinogram->axes[2];
     struct picture picture = {.stream = stream,
@@ -181,11 +181,11 @@ static void draw_rays(const struct picture *picture)
     for (int i = 0; i < N_RAYS; i++) {
         const double u = picture->first + i * (picture->last - picture->first) / (N_RAYS - 1);
         origin_of(picture, u, from);
-        place(picture, u, to);
+        geometry_picture_place(picture, u, to);
         line(picture, from, to, "stroke='#3070b0' stroke-width='0.7' marker-end='url(#arrow)'");
     }
     origin_of(picture, 0, from);
-    place(picture, 0, to);
+    geometry_picture_place(picture, 0, to);
     line(picture, from, to, "stroke='#3070b0' stroke-width='1.5' stroke-dasharray='8 4'");
 }
 
@@ -194,14 +194,15 @@ static void draw_detector(const struct picture *picture)
     double point[2];
     fputs("<polyline fill='none' stroke='black' stroke-width='4' points='", picture->stream);
     for (int i = 0; i <= ARC_STEPS; i++) {
-        place(picture, picture->first + i * (picture->last - picture->first) / ARC_STEPS, point);
+        geometry_picture_place(
+            picture, picture->first + i * (picture->last - picture->first) / ARC_STEPS, point);
         fprintf(picture->stream, "%.1f,%.1f ", to_x(picture, point[0]), to_y(picture, point[1]));
     }
     fputs("'/>\n", picture->stream);
     char words[64];
-    place(picture, picture->first, point);
+    geometry_picture_place(picture, picture->first, point);
     text(picture, point[0], point[1], "end", "detector pixel 0 ");
-    place(picture, picture->last, point);
+    geometry_picture_place(picture, picture->last, point);
     snprintf(words, sizeof words, " pixel %lld", (long long)picture->sinogram->axes[2].n - 1);
     text(picture, point[0], point[1], "start", words);
     if (!picture->fan)
@@ -288,7 +289,7 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
 void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis,
                          FILE *stream, FILE *numbers)
 {
-    struct picture picture = prepare(sinogram, stream);
+    struct picture picture = geometry_picture_prepare(sinogram, stream);
     const double reach = picture.field > 0 ? 0.8 * picture.field : 0.5 * picture.near;
     fprintf(stream,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "

@@ -93,7 +93,7 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
 
 /* ---- which images ---------------------------------------------------------------------------- */
 
-static struct preview_image *add(struct preview_images *images, const char *name)
+static struct preview_image *preview_add(struct preview_images *images, const char *name)
 {
     if (images->n == PREVIEW_IMAGES) {
         images->left_out++;
@@ -126,7 +126,7 @@ static enum ts_status read_side(const struct preview_request *request, struct si
                                 const char *name, struct preview_images *images,
                                 struct ts_diag *diag)
 {
-    struct preview_image *image = add(images, name);
+    struct preview_image *image = preview_add(images, name);
     enum ts_status status = TS_OK;
     if (image) {
         const struct source *source = side->source;
@@ -162,7 +162,7 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
                                    struct preview_images *images, struct ts_diag *diag)
 {
     struct hdf5_slice slice;
-    struct preview_image *image = add(images, dataset);
+    struct preview_image *image = preview_add(images, dataset);
     if (!image)
         return TS_OK;
     const enum ts_status status = ts_hdf5_read_slice(
@@ -510,8 +510,8 @@ static int64_t bar_height(const struct cell *cell, int font)
 
 /* Places the cells in rows of so many columns, and returns the size of the sheet. A column is as
    wide as its widest plane, a row as high as its highest. */
-static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool blocks, int font,
-                  int64_t size[2])
+static void preview_place(struct cell *cells, size_t n, size_t columns, bool plain, bool blocks,
+                          int font, int64_t size[2])
 {
     const int64_t margin = plain ? 4 : (int64_t)MARGIN * font, edge = plain ? 0 : margin;
     int64_t left = edge, top = edge;
@@ -550,8 +550,8 @@ static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void fill(struct preview_sheet *sheet, int64_t left, int64_t top, int64_t width,
-                 int64_t height, uint8_t gray)
+static void preview_fill(struct preview_sheet *sheet, int64_t left, int64_t top, int64_t width,
+                         int64_t height, uint8_t gray)
 {
     for (int64_t y = top < 0 ? 0 : top; y < top + height && y < sheet->height; y++)
         for (int64_t x = left < 0 ? 0 : left; x < left + width && x < sheet->width; x++)
@@ -566,7 +566,7 @@ static void draw_text(struct preview_sheet *sheet, int64_t x, int64_t y, const c
         for (int row = 0; row < FONT_HEIGHT; row++)
             for (int column = 0; column < FONT_WIDTH; column++)
                 if (rows[row] & (0x80 >> column))
-                    fill(sheet, x + column * font, y + row * font, font, font, gray);
+                    preview_fill(sheet, x + column * font, y + row * font, font, font, gray);
     }
 }
 
@@ -620,7 +620,7 @@ static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int
         const char text[2] = {cell->plane->sides[i], 0};
         if (!*text || cell->height < (i < 2 ? high : 3 * high) || cell->width < 6 * wide)
             continue;
-        fill(sheet, x[i] - font, y[i], wide + font, high, GROUND);
+        preview_fill(sheet, x[i] - font, y[i], wide + font, high, GROUND);
         draw_text(sheet, x[i], y[i], text, font, INK);
     }
 }
@@ -634,9 +634,9 @@ static void draw_bar(struct preview_sheet *sheet, const struct cell *cell, int64
     const int64_t wide = llrint(length / cell->pitch),
                   middle = top + (int64_t)FONT_HEIGHT * font / 2;
     snprintf(text, sizeof text, "%g %s", length, cell->plane->unit);
-    fill(sheet, cell->left, middle - font, wide, (int64_t)3 * font, INK);
-    fill(sheet, cell->left, middle - 4 * font, font, (int64_t)9 * font, INK);
-    fill(sheet, cell->left + wide - font, middle - 4 * font, font, (int64_t)9 * font, INK);
+    preview_fill(sheet, cell->left, middle - font, wide, (int64_t)3 * font, INK);
+    preview_fill(sheet, cell->left, middle - 4 * font, font, (int64_t)9 * font, INK);
+    preview_fill(sheet, cell->left + wide - font, middle - 4 * font, font, (int64_t)9 * font, INK);
     draw_text(sheet, cell->left + wide + (int64_t)FONT_WIDTH * font, top, text, font, INK);
 }
 
@@ -676,7 +676,7 @@ static enum ts_status draw_sheet(const struct preview_images *images, bool plain
     int font = widest >= 2 * LEAST ? 2 : 1;
     if (widest >= 3 * LEAST)
         font = 3;
-    place(cells, n, columns_of(images, n), plain, blocks, font, size);
+    preview_place(cells, n, columns_of(images, n), plain, blocks, font, size);
     *sheet = (struct preview_sheet){.width = size[0], .height = size[1]};
     sheet->gray = ts_mul_size((size_t)size[0], (size_t)size[1], &bytes) ? malloc(bytes) : NULL;
     if (sheet->gray) {

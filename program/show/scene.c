@@ -19,7 +19,7 @@
 /* Rectangles, lines, text and curves of the overlay. Lines step along their longer side. All
    drawing ends in put(), which alone checks the edges. */
 
-static void put(struct canvas *canvas, int32_t x, int32_t y, enum view_ink ink)
+static void scene_put(struct canvas *canvas, int32_t x, int32_t y, enum view_ink ink)
 {
     if (x >= 0 && x < canvas->width && y >= 0 && y < canvas->height)
         canvas->inks[(int64_t)y * canvas->width + x] = (uint8_t)ink;
@@ -34,7 +34,7 @@ void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink
 {
     for (int32_t y = place.top; y < place.top + place.height; y++)
         for (int32_t x = place.left; x < place.left + place.width; x++)
-            put(canvas, x, y, ink);
+            scene_put(canvas, x, y, ink);
 }
 
 /* Draws a line one pixel wide between two pixels. */
@@ -43,8 +43,8 @@ static void canvas_line(struct canvas *canvas, int32_t x1, int32_t y1, int32_t x
 {
     const int32_t dx = x2 - x1, dy = y2 - y1, steps = abs(dx) > abs(dy) ? abs(dx) : abs(dy);
     for (int32_t i = 0; i <= steps; i++)
-        put(canvas, x1 + (int32_t)lround(steps ? (double)dx * i / steps : 0),
-            y1 + (int32_t)lround(steps ? (double)dy * i / steps : 0), ink);
+        scene_put(canvas, x1 + (int32_t)lround(steps ? (double)dx * i / steps : 0),
+                  y1 + (int32_t)lround(steps ? (double)dy * i / steps : 0), ink);
 }
 
 /* Draws the outline of a place, one pixel wide, inside it. */
@@ -70,7 +70,7 @@ void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *tex
         for (int32_t row = 0; row < FONT_HEIGHT; row++)
             for (int32_t column = 0; column < FONT_WIDTH; column++)
                 if (rows[row] & (0x80 >> column))
-                    put(canvas, x + column, y + row, ink);
+                    scene_put(canvas, x + column, y + row, ink);
     }
 }
 

@@ -32,7 +32,7 @@ static bool is_movable(const struct param_set *set, size_t i)
            row->kind == PARAM_CHOICE;
 }
 
-static enum ts_status refuse(struct ts_diag *diag, const char *name, const char *what)
+static enum ts_status slider_refuse(struct ts_diag *diag, const char *name, const char *what)
 {
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
                          "--stage %s: %s", name, what);
@@ -60,7 +60,7 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
     int number;
     *slider = (struct slider){0};
     if (!split(name, stage, &number, &param))
-        return refuse(
+        return slider_refuse(
             diag, name,
             "STAGE.PARAMETER is expected, such as box.radius, or box#2.radius of a second box");
     for (int32_t i = 0; i < chain->n_stages && !slider->stage; i++)
@@ -69,24 +69,25 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
             slider->stage_index = i;
         }
     if (!slider->stage)
-        return refuse(diag, name, "the chain has no such stage");
+        return slider_refuse(diag, name, "the chain has no such stage");
     const int32_t before = slider->stage_index > 0 ? chain->n_sources + slider->stage_index - 1 : 0;
     if (slider->stage->input_node != before)
-        return refuse(diag, name, "the stage's input is not the image before it");
+        return slider_refuse(diag, name, "the stage's input is not the image before it");
     const struct param_set *set = &slider->stage->set;
     if (!ts_param_find(set->params, set->n_params, param, &slider->param))
-        return refuse(diag, name, "the stage has no such parameter");
+        return slider_refuse(diag, name, "the stage has no such parameter");
     if (!is_movable(set, slider->param))
-        return refuse(diag, name, "the parameter is neither a number nor a choice");
+        return slider_refuse(diag, name, "the parameter is neither a number nor a choice");
     if (!slider->stage->stage->map)
-        return refuse(diag, name, "the stage passes its image on as it is");
+        return slider_refuse(diag, name, "the stage passes its image on as it is");
     if (slider->stage->stage->reads)
-        return refuse(diag, name, "the slices that the stage makes are not those of its input");
+        return slider_refuse(diag, name,
+                             "the slices that the stage makes are not those of its input");
     for (size_t i = 0; i < set->n_params; i++)
         if (set->params[i].kind == PARAM_REFERENCE &&
             ((struct ts_reference *)ts_param_field(set, i))->name)
-            return refuse(diag, name,
-                          "the stage takes another image, which a slider does not have");
+            return slider_refuse(diag, name,
+                                 "the stage takes another image, which a slider does not have");
     return TS_OK;
 }
 
@@ -114,7 +115,7 @@ static double get(const struct param_set *set, size_t i)
     return place;
 }
 
-static void put(struct slider *slider, double value)
+static void slider_put(struct slider *slider, double value)
 {
     const struct param *row = &slider->set.params[slider->param];
     void *field = ts_param_field(&slider->set, slider->param);
@@ -164,7 +165,7 @@ static void set_way(struct slider *slider)
 
 /* Prepares the stage with a value of the parameter; NaN: the chain's own value, which resolve() may
    derive. */
-static enum ts_status prepare(struct slider *slider, double value, struct ts_diag *diag)
+static enum ts_status slider_prepare(struct slider *slider, double value, struct ts_diag *diag)
 {
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
     const struct stage *stage = slider->stage->stage;
@@ -172,7 +173,7 @@ static enum ts_status prepare(struct slider *slider, double value, struct ts_dia
     slider->set.values = slider->values;
     memcpy(slider->values, slider->stage->set.values, stage->params_bytes);
     if (!isnan(value)) {
-        put(slider, value);
+        slider_put(slider, value);
         slider->set.given |= 1u << slider->param;
     }
     const enum ts_status status =
@@ -211,13 +212,14 @@ enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_dia
     value = round_near(slider->low + round((value - slider->low) / slider->step) * slider->step,
                        slider->step);
     value = fmin(fmax(value, slider->low), slider->high);
-    enum ts_status status = prepare(slider, value, diag);
+    enum ts_status status = slider_prepare(slider, value, diag);
     if (status == TS_OK && ts_slice_bytes(&slider->context.out) != ts_slice_bytes(&slider->made))
-        status = refuse(diag, slider->stage->stage->name, "the slice would have another size");
+        status =
+            slider_refuse(diag, slider->stage->stage->name, "the slice would have another size");
     if (status == TS_OK)
         slider->value = value;
     else
-        (void)prepare(slider, before, diag);
+        (void)slider_prepare(slider, before, diag);
     write_text(slider);
     return status;
 }
@@ -232,7 +234,7 @@ enum ts_status ts_slider_open(struct slider *slider, const struct ts_image *in,
     slider->device = slider->stage->stage->cuda ? device : NULL;
     slider->values = calloc(1, slider->stage->stage->params_bytes + 1);
     enum ts_status status = slider->values
-                                ? prepare(slider, NAN, diag)
+                                ? slider_prepare(slider, NAN, diag)
                                 : ts_diag_no_memory(diag, slider->stage->stage->params_bytes);
     if (status != TS_OK)
         return status;

@@ -44,7 +44,7 @@ static void forget_image(struct shown *shown)
     shown->plan = NULL;
 }
 
-static enum ts_status allocate(struct shown *shown, const struct ts_image *image)
+static enum ts_status viewer_allocate(struct shown *shown, const struct ts_image *image)
 {
     const size_t bytes = ts_image_bytes(image);
     shown->image = *image;
@@ -93,7 +93,7 @@ static enum ts_status read_image(struct shown *shown)
                                      .wants = is_shown,
                                      .take = show_slab,
                                      .user = shown};
-    const enum ts_status status = allocate(shown, &shown->plan->nodes[0].out);
+    const enum ts_status status = viewer_allocate(shown, &shown->plan->nodes[0].out);
     atomic_store(&shown->ready, shown->image.axes[0].n);
     return status == TS_OK ? ts_source_walk(&walk, shown->diag) : status;
 }
@@ -248,7 +248,7 @@ static enum ts_status start_chain(struct shown *shown)
     shown->run_options.on_slices = on_slices;
     shown->run_options.slices_user = shown;
     shown->run_diag = ts_diag_create();
-    status = allocate(shown, &shown->plan->nodes[shown->node].out);
+    status = viewer_allocate(shown, &shown->plan->nodes[shown->node].out);
     atomic_store(&shown->ready, 0);
     if (shown->request->running)
         shown->request->running(shown->plan);

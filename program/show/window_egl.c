@@ -25,7 +25,7 @@ struct offscreen {
     int32_t width, height; /* of the texture; 0: it has no pixels yet */
 };
 
-static enum ts_status refuse(const struct offscreen *offscreen, const char *what)
+static enum ts_status window_egl_refuse(const struct offscreen *offscreen, const char *what)
 {
     ts_diag_error(offscreen->viewer->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-egl"},
                   "OpenGL cannot be used without a display: %s", what);
@@ -96,17 +96,17 @@ static enum ts_status make_context(struct offscreen *offscreen)
     FIND(create_context, "eglCreateContext");
     FIND(make_current, "eglMakeCurrent");
     if (!initialize || !bind_api || !choose_config || !create_context || !make_current)
-        return refuse(offscreen, "libEGL lacks functions of EGL 1.5");
+        return window_egl_refuse(offscreen, "libEGL lacks functions of EGL 1.5");
     offscreen->display = find_display(offscreen);
     if (offscreen->display == EGL_NO_DISPLAY || !initialize(offscreen->display, NULL, NULL))
-        return refuse(offscreen, "EGL has no device");
+        return window_egl_refuse(offscreen, "EGL has no device");
     if (!bind_api(EGL_OPENGL_API) || !choose_config(offscreen->display, wanted, &config, 1, &n) ||
         n < 1)
-        return refuse(offscreen, "EGL's device draws no OpenGL");
+        return window_egl_refuse(offscreen, "EGL's device draws no OpenGL");
     offscreen->context = create_context(offscreen->display, config, EGL_NO_CONTEXT, version);
     if (offscreen->context == EGL_NO_CONTEXT ||
         !make_current(offscreen->display, EGL_NO_SURFACE, EGL_NO_SURFACE, offscreen->context))
-        return refuse(offscreen, "EGL's device gives no context of OpenGL 3.0");
+        return window_egl_refuse(offscreen, "EGL's device gives no context of OpenGL 3.0");
     return TS_OK;
 }
 
@@ -120,7 +120,7 @@ static enum ts_status open_screen(struct viewer *viewer, struct offscreen **offs
     made->library = dlopen("libEGL.so.1", RTLD_NOW | RTLD_LOCAL);
     void *find = made->library ? dlsym(made->library, "eglGetProcAddress") : NULL;
     if (!find)
-        return refuse(made, "there is no libEGL.so.1; Debian has it in libegl1");
+        return window_egl_refuse(made, "there is no libEGL.so.1; Debian has it in libegl1");
     memcpy(&made->find, &find, sizeof find);
     enum ts_status status = make_context(made);
     if (status == TS_OK)

@@ -55,7 +55,7 @@ void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype)
 }
 
 /* Makes [low, high] part of the valid range. */
-static void widen(struct value_counts *counts, uint32_t low, uint32_t high)
+static void value_counts_widen(struct value_counts *counts, uint32_t low, uint32_t high)
 {
     if (counts->n == 0) {
         memset(counts->counts + low, 0, (high - low + 1) * sizeof *counts->counts);
@@ -106,7 +106,7 @@ void ts_value_counts_flush(struct value_counts *counts)
         const size_t n = counts->lane_high - low + 1;
         const bool add = counts->n > 0;
         if (add) {
-            widen(counts, low, counts->lane_high);
+            value_counts_widen(counts, low, counts->lane_high);
         } else {
             counts->low = low;
             counts->high = counts->lane_high;
@@ -263,7 +263,7 @@ void ts_value_counts_merge(struct value_counts *into, const struct value_counts 
         into->n_keys = from->n_keys;
         into->bias = from->bias;
     }
-    widen(into, from->low, from->high);
+    value_counts_widen(into, from->low, from->high);
     for (size_t key = from->low; key <= from->high; key++)
         into->counts[key] += from->counts[key];
     into->n += from->n;

@@ -48,7 +48,7 @@ static const struct param bilateral_params[] = {
 
 STAGE_PARAMS_OF(bilateral_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status bilateral_resolve(const struct stage_context *context, void *values)
 {
     struct bilateral_params *params = values;
     const double radius = fmax(2, ceil(3 * params->sigma_spatial));
@@ -62,14 +62,14 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status bilateral_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_F32;
     return TS_OK;
 }
 
-static struct stage_reach reach(const struct stage_context *context)
+static struct stage_reach bilateral_reach(const struct stage_context *context)
 {
     const struct bilateral_params *params = params_of(context);
     return (struct stage_reach){.halo = params->dimensions == BILATERAL_3D ? params->radius : 0,
@@ -136,7 +136,7 @@ static size_t lay_out(struct bilateral_window *window, void *base)
     return layout.bytes;
 }
 
-static struct bilateral_window describe(const struct stage_context *context)
+static struct bilateral_window bilateral_describe(const struct stage_context *context)
 {
     const struct bilateral_params *params = params_of(context);
     const int64_t width = 2 * params->radius + 1,
@@ -157,7 +157,7 @@ static struct bilateral_window describe(const struct stage_context *context)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    struct bilateral_window window = describe(context);
+    struct bilateral_window window = bilateral_describe(context);
     struct worker worker;
     (void)n;
     return lay_out(&window, NULL) +
@@ -242,11 +242,11 @@ static void map_rows(const struct bilateral_window *window, const struct worker 
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status bilateral_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, void *scratch)
 {
     const struct bilateral_params *params = params_of(context);
-    struct bilateral_window window = describe(context);
+    struct bilateral_window window = bilateral_describe(context);
     struct worker sizes;
     const int64_t radius = window.radius, nz = out->axes[0].n,
                   chunks = (window.ny + CHUNK_ROWS - 1) / CHUNK_ROWS;
@@ -296,11 +296,11 @@ const struct stage bilateral_stage = {
         "1)^3.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(bilateral_params, struct bilateral_params),
-    .resolve = resolve,
-    .shape = shape,
-    .reach = reach,
+    .resolve = bilateral_resolve,
+    .shape = bilateral_shape,
+    .reach = bilateral_reach,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = bilateral_map,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(bilateral_cuda),
     .tolerance = {.relative = 3e-6,

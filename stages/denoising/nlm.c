@@ -104,7 +104,7 @@ static enum ts_status check_rician(const struct stage_context *context,
         "the standard deviation of the background is 0.655 sigma, so divide it by that");
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status nlm_resolve(const struct stage_context *context, void *values)
 {
     const struct nlm_params *params = values;
     if (params->patch_size % 2 == 0)
@@ -127,14 +127,14 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status nlm_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_F32;
     return TS_OK;
 }
 
-static struct stage_reach reach(const struct stage_context *context)
+static struct stage_reach nlm_reach(const struct stage_context *context)
 {
     const struct nlm_params *params = params_of(context);
     return (struct stage_reach){
@@ -166,7 +166,7 @@ struct nlm_numbers ts_nlm_given(const struct nlm_params *params)
     return (struct nlm_numbers){sigma, h_of(params, sigma)};
 }
 
-static int rounds(const struct stage_context *context)
+static int nlm_rounds(const struct stage_context *context)
 {
     return ts_nlm_estimates(context) ? ts_noise_rounds(context, estimate_of(context)) : 0;
 }
@@ -182,14 +182,14 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return ts_noise_partial_bytes(context, estimate_of(context));
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void nlm_reduce(const struct stage_context *context, int input,
+                       const struct ts_image *slices, void *partial)
 {
     (void)input;
     ts_noise_reduce(context, estimate_of(context), slices, noise_in(context->result), partial);
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void nlm_merge(const struct stage_context *context, int input, void *into, const void *from)
 {
     (void)input;
     ts_noise_merge(context, estimate_of(context), noise_in(context->result), into, from);
@@ -203,13 +203,13 @@ static size_t result_bytes(const struct stage_context *context)
 }
 
 /* If there is nothing to measure in an image, it has no noise. */
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status nlm_finish(const struct stage_context *context, const void *const totals[],
+                                 void *result, const struct ts_image *tables)
 {
     struct nlm_numbers *numbers = &((struct nlm_result *)result)->numbers;
     struct noise_result *noise = &((struct nlm_result *)result)->noise;
     ts_noise_finish(context, estimate_of(context), totals[0], noise);
-    if (context->round + 1 < rounds(context))
+    if (context->round + 1 < nlm_rounds(context))
         return TS_OK;
     const double sigma =
         estimate_of(context) == NOISE_IMMERKAER ? noise->immerkaer : noise->wavelet;
@@ -220,7 +220,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int nlm_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     if (!ts_nlm_estimates(context))
         return 0;
@@ -234,13 +234,13 @@ static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
     .exact = true, /* sums of slices stay separate until the end */
     .feeds_map = true,
-    .rounds = rounds,
+    .rounds = nlm_rounds,
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = nlm_reduce,
+    .merge = nlm_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    .finish = nlm_finish,
+    .tables = nlm_tables,
 };
 
 /* The map of nlm on the CPU, in the fast form (J. Darbon, A. Cunha, T. F. Chan, S. Osher and G. J.
@@ -351,7 +351,7 @@ struct nlm_run {
     size_t columns, image, threads, ring, down, weights, sums, totals, thread_bytes, bytes;
 };
 
-static struct nlm_run describe(const struct stage_context *context, int64_t n)
+static struct nlm_run nlm_describe(const struct stage_context *context, int64_t n)
 {
     const struct nlm_params *params = params_of(context);
     const bool volume = params->dimensions == NLM_3D;
@@ -381,7 +381,7 @@ static struct nlm_run describe(const struct stage_context *context, int64_t n)
 
 static size_t nlm_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return describe(context, n).bytes;
+    return nlm_describe(context, n).bytes;
 }
 
 static float near_or_far(float value)
@@ -541,7 +541,7 @@ static enum ts_status nlm_map(const struct stage_context *context, const struct 
 {
     const struct nlm_params *params = params_of(context);
     const int64_t nz = out->axes[0].n, halo = ts_stage_reach(context).halo;
-    const struct nlm_run run = describe(context, nz);
+    const struct nlm_run run = nlm_describe(context, nz);
     const bool common = halo == 0 || !ts_scope_per_slice(context);
     const double patch = pow((double)params->patch_size, params->dimensions == NLM_3D ? 3 : 2);
     const int64_t across = (run.nx + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS,
@@ -611,9 +611,9 @@ const struct stage nlm_stage = {
            "about 2 patch_size additions and an exponential.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(nlm_params, struct nlm_params),
-    .resolve = resolve,
-    .shape = shape,
-    .reach = reach,
+    .resolve = nlm_resolve,
+    .shape = nlm_shape,
+    .reach = nlm_reach,
     .reduction = &reduction,
     .scratch_bytes = nlm_scratch_bytes,
     .map = nlm_map,

@@ -55,7 +55,7 @@ static const struct param tv_params[] = {
 
 STAGE_PARAMS_OF(tv_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status tv_resolve(const struct stage_context *context, void *values)
 {
     struct tv_params *params = values;
     if (params->method == TV_AUTO)
@@ -72,7 +72,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status tv_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_F32;
@@ -110,7 +110,7 @@ struct tv_range ts_tv_range_of_iteration(const struct tv_params *params,
     return needed;
 }
 
-static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int tv_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
     const struct ts_axis *z = &context->in.axes[0];
     const struct ts_axis look = {
@@ -438,7 +438,7 @@ static void sweep(const struct job *job, struct share share, const struct tv_ran
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
-static void begin(const struct job *job, struct share share)
+static void tv_begin(const struct job *job, struct share share)
 {
     for (int64_t z = job->range.first; z < job->range.end; z++)
         for (int64_t y = share.first; y < share.end; y++) {
@@ -497,7 +497,7 @@ static double find_distance(const struct job *job, const struct tv_range *range,
 
 /* Reports that the planes in work have done `done` iterations, and that `part` of the slab is
  * done. */
-static void report(const struct job *job, int64_t done, double distance, double part)
+static void tv_report(const struct job *job, int64_t done, double distance, double part)
 {
     ts_stage_iterated(job->context,
                       (struct stage_iteration){done, job->params->iterations, distance, part});
@@ -511,7 +511,7 @@ static void iterate(const struct job *job, struct share share, bool *done)
     struct tv_step step = ts_tv_step_first(job->params);
     int64_t look = 0;
     double distance = NAN;
-    begin(job, share);
+    tv_begin(job, share);
     for (int64_t i = 0;; i++) {
         struct tv_range range = ts_tv_range_of_iteration(job->params, &job->range, i);
         if (ts_tv_looks_after(job->params, i)) {
@@ -530,7 +530,7 @@ static void iterate(const struct job *job, struct share share, bool *done)
         }
         sweep(job, share, &range, &step, false);
         if (job->volume && share.first == 0)
-            report(job, i + 1, distance, (double)(i + 1) / (double)job->params->iterations);
+            tv_report(job, i + 1, distance, (double)(i + 1) / (double)job->params->iterations);
         ts_tv_step_next(job->params, &step);
     }
 }
@@ -553,7 +553,7 @@ static void lay_out(struct job *job, int64_t planes, struct memory_layout *layou
     job->zeros = ts_layout_add(layout, (size_t)job->nx * sizeof(float));
 }
 
-static struct job describe(const struct stage_context *context)
+static struct job tv_describe(const struct stage_context *context)
 {
     const struct tv_params *params = context->params;
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
@@ -567,7 +567,7 @@ static struct job describe(const struct stage_context *context)
 
 static size_t tv_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    struct job job = describe(context);
+    struct job job = tv_describe(context);
     struct memory_layout layout = {0};
     lay_out(&job, job.volume ? n + 2 * ts_tv_reach(context).halo : 1, &layout);
     return job.volume ? layout.bytes : layout.bytes * (size_t)context->threads;
@@ -593,8 +593,9 @@ static void map_slices(struct job job, void *scratch)
             iterate(&job, (struct share){0, job.ny}, &done);
 #pragma omp atomic capture
             now = ++finished;
-            report(&job, *(uint32_t *)ts_slice_data(&job.context->tables[TV_TABLE_ITERATIONS], z),
-                   job.distances[0], (double)now / (double)n);
+            tv_report(&job,
+                      *(uint32_t *)ts_slice_data(&job.context->tables[TV_TABLE_ITERATIONS], z),
+                      job.distances[0], (double)now / (double)n);
         }
     }
 }
@@ -618,7 +619,7 @@ static void map_volume(struct job job, void *scratch)
 static enum ts_status tv_map(const struct stage_context *context, const struct ts_image *in,
                              struct ts_image *out, void *scratch)
 {
-    struct job job = describe(context);
+    struct job job = tv_describe(context);
     const struct tv_params scaled = ts_tv_in_units(job.params);
     job.unit = ts_tv_unit(job.params);
     job.params = &scaled;
@@ -675,10 +676,10 @@ const struct stage tv_stage = {
            "**Cost.** An iteration takes about 30 operations, a root and a division a pixel.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(tv_params, struct tv_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = tv_resolve,
+    .shape = tv_shape,
     .reach = ts_tv_reach,
-    .tables = tables,
+    .tables = tv_tables,
     .scratch_bytes = tv_scratch_bytes,
     .map = tv_map,
     .validity = VALIDITY_SAME,

@@ -15,8 +15,8 @@
 #include "core/grid.h"
 #include "stages/engine/traits.h"
 
-static enum ts_status refuse(const struct stage_context *context, const char *code,
-                             const char *what, const char *is)
+static enum ts_status prepare_refuse(const struct stage_context *context, const char *code,
+                                     const char *what, const char *is)
 {
     return ts_diag_error(context->diag, TS_BAD_CHAIN,
                          &(struct diag_site){.code = code,
@@ -35,7 +35,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
     const char *hint = stage->quantity_hints[in->quantity];
     if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
         const bool more = hint && sinogram && in->quantity != TS_INTENSITY;
-        refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
+        prepare_refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
         return ts_diag_hint(
             context->diag, "it takes %s (%s)%s%s", sinogram ? "volumes" : "sinograms",
             sinogram ? "z, y, x" : "z, view, detector", more ? "; " : "", more ? hint : "");
@@ -48,7 +48,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
         /* No stage makes line integrals of a volume of detector values. */
         if (stage->axes == AXES_VOLUME && in->quantity <= TS_LINE_INTEGRAL)
             hint = NULL;
-        refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
+        prepare_refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
         return ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "",
                             hint ? hint : "");
     }
@@ -57,7 +57,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
             if (stage->beams & TS_BEAM_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s",
                                          ts_beam_name(i));
-        refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
+        prepare_refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
         return ts_diag_hint(context->diag, "it takes%s", accepted);
     }
     if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
@@ -65,7 +65,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
             if (stage->dtypes & TS_DTYPE_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s",
                                          ts_dtype_name(i));
-        refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
+        prepare_refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
         if (in->quantity == TS_TRANSMISSION || in->quantity == TS_LINE_INTEGRAL)
             return ts_diag_hint(context->diag,
                                 "it takes%s; `rescale` before it changes the type, with `range: "

@@ -91,8 +91,8 @@ static struct diag_site site_of(const struct stage_context *context, const char 
         .code = code, .span = context->set->span, .stage = context->stage->name};
 }
 
-static enum ts_status refuse(const struct ts_call *given, enum ts_status status, const char *code,
-                             const char *message, const char *hint)
+static enum ts_status registry_refuse(const struct ts_call *given, enum ts_status status,
+                                      const char *code, const char *message, const char *hint)
 {
     struct call *call = given->inside;
     const struct diag_site site = site_of(call->context, code && *code ? code : "stage-failed");
@@ -106,7 +106,7 @@ static enum ts_status refuse(const struct ts_call *given, enum ts_status status,
 }
 
 /* Begins a call with descriptions of the images. */
-static void begin(struct call *call, const struct stage_context *context, bool refuses)
+static void registry_begin(struct call *call, const struct stage_context *context, bool refuses)
 {
     const struct added_stage *added = added_of(context);
     *call = (struct call){.context = context, .refuses = refuses, .images = {context->in}};
@@ -123,7 +123,7 @@ static void begin(struct call *call, const struct stage_context *context, bool r
                                   .n_in = 1 + (int)added->n_references,
                                   .threads = context->device ? 0 : context->threads,
                                   .on_cuda = context->device != NULL,
-                                  .refuse = refuse,
+                                  .refuse = registry_refuse,
                                   .inside = call};
 }
 
@@ -149,7 +149,7 @@ static int64_t halo_of(const struct stage_context *context)
     struct call call;
     if (!given->halo)
         return 0;
-    begin(&call, context, false);
+    registry_begin(&call, context, false);
     return given->halo(&call.call);
 }
 
@@ -214,7 +214,7 @@ static enum ts_status added_shape(const struct stage_context *context, struct ts
     struct call call;
     if (!added->given.shape)
         return TS_OK;
-    begin(&call, context, true);
+    registry_begin(&call, context, true);
     const enum ts_status status = end(&call, added->given.shape(&call.call, out), "shape");
     out->data = NULL;
     out->valid = NULL;
@@ -231,7 +231,7 @@ static size_t added_scratch(const struct stage_context *context, int64_t n)
     struct call call;
     if (!given->scratch)
         return 0;
-    begin(&call, context, false);
+    registry_begin(&call, context, false);
     return given->scratch(&call.call, n);
 }
 
@@ -251,7 +251,7 @@ static enum ts_status added_map(const struct stage_context *context, const struc
 {
     struct call call;
     struct ts_image given = *out;
-    begin(&call, context, true);
+    registry_begin(&call, context, true);
     give_slabs(&call, in, scratch);
     return end(&call, added_of(context)->given.map(&call.call, &given), "map");
 }
@@ -261,7 +261,7 @@ static enum ts_status added_map_cuda(const struct stage_context *context, const 
 {
     struct call call;
     struct ts_image given = *out;
-    begin(&call, context, true);
+    registry_begin(&call, context, true);
     give_slabs(&call, in, cuda->scratch);
     call.call.cuda_stream = cuda->stream;
     return end(&call, added_of(context)->given.map_cuda(&call.call, &given), "map_cuda");

@@ -328,7 +328,7 @@ struct loops {
     size_t image, threads, thread_bytes, line, sums, along_x, along_y, bytes;
 };
 
-static struct loops describe(const struct stage_context *context, int64_t nz)
+static struct loops box_describe(const struct stage_context *context, int64_t nz)
 {
     const struct box_params *params = context->params;
     const enum ts_dtype dtype = context->in.dtype;
@@ -418,7 +418,7 @@ static void store(const struct loops *loops, struct ts_image *out, int64_t z, in
 static void box_loops_map(const struct stage_context *context, const struct ts_image *in,
                           struct ts_image *out, void *scratch)
 {
-    struct loops loops = describe(context, out->axes[0].n);
+    struct loops loops = box_describe(context, out->axes[0].n);
     loops.in = in;
     if (loops.total == TOTAL_I32)
         map_i32(&loops, out, scratch, context->threads);
@@ -440,7 +440,7 @@ static bool takes_loops(const struct stage_context *context)
 
 static size_t box_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return takes_loops(context) ? describe(context, n).bytes : ts_box_sums_bytes(context, n);
+    return takes_loops(context) ? box_describe(context, n).bytes : ts_box_sums_bytes(context, n);
 }
 
 static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in,

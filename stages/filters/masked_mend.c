@@ -126,7 +126,7 @@ static void move_to(struct masked_rows *rows, int64_t z, int64_t y, bool first)
 }
 
 /* Joins bit i of a row's bits with bit i + shift. */
-static void join(uint64_t *bits, int64_t words, int64_t shift)
+static void masked_mend_join(uint64_t *bits, int64_t words, int64_t shift)
 {
     const int64_t by = shift / WORD, bit = shift % WORD;
     for (int64_t i = 0; i + by < words; i++) {
@@ -194,9 +194,9 @@ void ts_masked_rows_mend(struct masked_rows *rows, int64_t z, int64_t y, bool fi
         return;
     memcpy(rows->whole, rows->full, (size_t)rows->words * sizeof *rows->full);
     for (; 2 * joined <= width; joined *= 2)
-        join(rows->whole, rows->words, joined);
+        masked_mend_join(rows->whole, rows->words, joined);
     if (joined < width)
-        join(rows->whole, rows->words, width - joined);
+        masked_mend_join(rows->whole, rows->words, width - joined);
     for (int64_t x = 0; x < rows->nx; x += WORD) {
         const int64_t n = smaller(rows->nx - x, WORD);
         rows->valid[x / WORD] = ts_valid_bits(middle.valid, (size_t)(begin + x), (size_t)n);

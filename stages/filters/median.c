@@ -139,7 +139,8 @@ static void median_pixels(const void *job, const struct masked_row *row, int64_t
                         end - first);
 }
 
-static struct masked_mend describe(struct masked_run *run, const struct stage_context *context)
+static struct masked_mend median_describe(struct masked_run *run,
+                                          const struct stage_context *context)
 {
     const struct median_params *params = context->params;
     const bool volume = params->dimensions == MEDIAN_3D;
@@ -166,7 +167,7 @@ static struct masked_mend describe(struct masked_run *run, const struct stage_co
 static size_t median_mend_bytes(const struct stage_context *context)
 {
     struct masked_run run;
-    const struct masked_mend mend = describe(&run, context);
+    const struct masked_mend mend = median_describe(&run, context);
     return ts_masked_mend_bytes(context, &mend);
 }
 
@@ -177,7 +178,7 @@ static void median_mend(const struct stage_context *context, const struct ts_ima
                         struct ts_image *out, int32_t constant, void *scratch)
 {
     struct masked_run run;
-    const struct masked_mend mend = describe(&run, context);
+    const struct masked_mend mend = median_describe(&run, context);
     run.in = in;
     run.constant = constant;
     ts_masked_mend(context, &mend, in, out, scratch);
@@ -221,7 +222,7 @@ static int64_t window_values(const struct median_params *params)
     return width * width * (params->dimensions == MEDIAN_3D ? width : 1);
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status median_resolve(const struct stage_context *context, void *values)
 {
     struct median_params *params = values;
     const int64_t n = window_values(params);
@@ -234,7 +235,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
-static struct stage_reach reach(const struct stage_context *context)
+static struct stage_reach median_reach(const struct stage_context *context)
 {
     const struct median_params *params = params_of(context);
     return (struct stage_reach){.halo = params->dimensions == MEDIAN_3D ? params->radius : 0,
@@ -343,8 +344,9 @@ static inline uint32_t bin_of(const struct job *job, const struct histogram *his
     return ((uint32_t)key - (uint32_t)job->lowest) >> histogram->shift;
 }
 
-static inline void count(const struct job *job, struct histogram *histogram,
-                         const int32_t *const lines[], int64_t n_lines, int64_t x, int change)
+static inline void median_count(const struct job *job, struct histogram *histogram,
+                                const int32_t *const lines[], int64_t n_lines, int64_t x,
+                                int change)
 {
     for (int64_t i = 0; i < n_lines; i++) {
         const uint32_t bin = bin_of(job, histogram, lines[i][x]);
@@ -401,13 +403,13 @@ static void histogram_line(const struct job *job, const struct worker *worker,
     memset(worker->counts, 0, (job->bits == 8 ? COARSE : BINS) * sizeof *worker->counts);
     memset(worker->coarse, 0, COARSE * sizeof *worker->coarse);
     for (int64_t x = 0; x < job->width - 1; x++)
-        count(job, &histogram, lines, n_lines, x, 1);
+        median_count(job, &histogram, lines, n_lines, x, 1);
     for (int64_t x = 0; x < job->nx; x++) {
-        count(job, &histogram, lines, n_lines, x + job->width - 1, 1);
+        median_count(job, &histogram, lines, n_lines, x + job->width - 1, 1);
         find_bin(&histogram, middle);
         medians[x] = histogram.shift ? search_bin(job, &histogram, lines, n_lines, x, middle)
                                      : (int32_t)(histogram.bin + (uint32_t)job->lowest);
-        count(job, &histogram, lines, n_lines, x, -1);
+        median_count(job, &histogram, lines, n_lines, x, -1);
     }
 }
 
@@ -451,8 +453,8 @@ static int32_t key_of(enum ts_dtype dtype, double value)
     return key;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status median_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *scratch)
 {
     const struct median_params *params = params_of(context);
     const enum ts_dtype dtype = in->dtype;
@@ -522,10 +524,10 @@ const struct stage median_stage = {
            "1979); on a CUDA device it counts the values of the window once per bit.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(median_params, struct median_params),
-    .resolve = resolve,
-    .reach = reach,
+    .resolve = median_resolve,
+    .reach = median_reach,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = median_map,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(median_cuda),
     .tolerance = {.why = "values are chosen, not computed"},

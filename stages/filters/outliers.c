@@ -51,7 +51,7 @@ static const struct param outliers_params[] = {
 
 STAGE_PARAMS_OF(outliers_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status outliers_resolve(const struct stage_context *context, void *values)
 {
     const int64_t size = ((const struct outliers_params *)values)->size;
     if (size % 2 == 0)
@@ -61,7 +61,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int outliers_tables(const struct stage_context *context,
+                           struct stage_table out[STAGE_TABLES])
 {
     out[0] = (struct stage_table){.name = "replaced", .doc = "outliers of each slice"};
     out[0].image = (struct ts_image){.rank = 1,
@@ -72,7 +73,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     return 1;
 }
 
-static struct stage_reach reach(const struct stage_context *context)
+static struct stage_reach outliers_reach(const struct stage_context *context)
 {
     const struct outliers_params *params = params_of(context);
     return (struct stage_reach){.halo = params->plane == OUTLIERS_PROJECTION ? params->size / 2 : 0,
@@ -287,8 +288,8 @@ static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t fi
 
 /* Cleans chunks of rows of all planes. For `plane: projection` a plane is one view in all
  * slices: its rows are a slice apart and planes a line apart. Else a plane is a slice. */
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status outliers_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const struct outliers_params *params = params_of(context);
     const bool in_z = params->plane == OUTLIERS_PROJECTION;
@@ -341,11 +342,11 @@ const struct stage outliers_stage = {
         "threshold that noise reaches.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(outliers_params, struct outliers_params),
-    .resolve = resolve,
-    .reach = reach,
-    .tables = tables,
+    .resolve = outliers_resolve,
+    .reach = outliers_reach,
+    .tables = outliers_tables,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = outliers_map,
     .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(outliers_cuda),
     .bench = "threshold=500|threshold=500 plane=sinogram|threshold=500 size=5 "

@@ -250,8 +250,8 @@ static double difference(const struct rows *rows, int64_t a, int64_t b, bool mir
 /* ---- angles ---------------------------------------------------------------------------------- */
 
 /* Measures how these angles fit; `pairs` are the opposite views. */
-static struct measures measure(const struct rows *rows, const double *degrees,
-                               struct view_pair pairs[VIEW_PAIRS], int *n_pairs)
+static struct measures view_doubts_measure(const struct rows *rows, const double *degrees,
+                                           struct view_pair pairs[VIEW_PAIRS], int *n_pairs)
 {
     const int64_t n = rows->n_views;
     struct measures found = {.mirror = 0};
@@ -366,7 +366,7 @@ static void try_angles(const struct rows *rows, const struct measures *now, enum
 {
     struct view_pair pairs[VIEW_PAIRS];
     int n_pairs;
-    const struct measures other = measure(rows, rows->trial, pairs, &n_pairs);
+    const struct measures other = view_doubts_measure(rows, rows->trial, pairs, &n_pairs);
     const double mirror =
         isnan(now->mirror) || isnan(other.mirror) ? 1 : other.mirror / fmax(now->mirror, 1e-9);
     const double share = other.com / fmax(now->com, 1e-9) * other.var / fmax(now->var, 1e-9) *
@@ -605,7 +605,7 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
     double step = 0;
     bool unlike = false;
     if (comparable) {
-        now = measure(rows, rows->degrees, pairs, &n_pairs);
+        now = view_doubts_measure(rows, rows->degrees, pairs, &n_pairs);
         unlike = are_unlike(rows, pairs, n_pairs);
         if (rows->n_views >= LEAST_ANGLES)
             doubt_angles(rows, &now, doubts);

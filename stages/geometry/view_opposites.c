@@ -49,7 +49,7 @@ struct sums {
     double a, b, aa, bb, ab;
 };
 
-static void add(struct sums *sums, double a, double b)
+static void view_opposites_add(struct sums *sums, double a, double b)
 {
     sums->a += a;
     sums->b += b;
@@ -71,7 +71,7 @@ double ts_view_rows_unlike(const double *p, const double *q, int64_t n, bool mir
 {
     struct sums sums = {0};
     for (int64_t i = 0; i < n; i++)
-        add(&sums, p[i], q[mirrored ? n - 1 - i : i]);
+        view_opposites_add(&sums, p[i], q[mirrored ? n - 1 - i : i]);
     return left_of(&sums, n);
 }
 
@@ -85,8 +85,8 @@ bool ts_view_alternate(const float *p, const double *degrees, int64_t n_views, i
         if ((degrees[v + 2] - degrees[v + 1]) * (degrees[v + 1] - degrees[v]) <= 0)
             return false;
         for (int64_t d = 0; d < n; d++) {
-            add(&with_next, (double)row[d], (double)row[n + d]);
-            add(&with_after, (double)row[d], (double)row[2 * n + d]);
+            view_opposites_add(&with_next, (double)row[d], (double)row[n + d]);
+            view_opposites_add(&with_after, (double)row[d], (double)row[2 * n + d]);
         }
         next += left_of(&with_next, n);
         after += left_of(&with_after, n);

@@ -42,7 +42,7 @@ static void columns_of(const double *degrees, int64_t v, int64_t n, int turns,
     columns[3] = (double)v / (double)n;
 }
 
-static void add(struct equations *e, const double *columns, int n, double at)
+static void view_wave_add(struct equations *e, const double *columns, int n, double at)
 {
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < n; k++)
@@ -59,7 +59,7 @@ static double fit(const double *values, const double *degrees, int64_t n, int tu
     double columns[UNKNOWNS], squares = 0;
     for (int64_t v = 0; v < n; v++) {
         columns_of(degrees, v, n, turns, columns);
-        add(&e, columns, unknowns, values[v]);
+        view_wave_add(&e, columns, unknowns, values[v]);
     }
     if (!solve(&e, unknowns))
         return INFINITY;
@@ -100,12 +100,12 @@ double ts_view_wave_step(const double *values, const double *degrees, int64_t n,
     for (int64_t v = 0; v < n; v++) {
         const double at = values[v] - values[0];
         columns_of(degrees, v, n, 1, columns);
-        add(&all, columns, 3, at);
+        view_wave_add(&all, columns, 3, at);
         squares += at * at;
     }
     for (int64_t v = n - 1; v >= margin; v--) {
         columns_of(degrees, v, n, 1, columns);
-        add(&late, columns, 3, values[v] - values[0]);
+        view_wave_add(&late, columns, 3, values[v] - values[0]);
         if (v > n - margin)
             continue;
         struct equations e = all;

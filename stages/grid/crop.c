@@ -236,7 +236,7 @@ static enum ts_status check_region(const struct stage_context *context,
     return ts_stage_check_mask(context);
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status crop_resolve(const struct stage_context *context, void *values)
 {
     enum ts_status status = check_region(context, values);
     for (int d = 2; status == TS_OK && d >= 0; d--)
@@ -255,7 +255,7 @@ struct moves ts_crop_moves(const struct stage_context *context)
     return moves;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status crop_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct moves moves = ts_crop_moves(context);
     ts_moves_shape(&moves, &context->in, out);
@@ -268,8 +268,8 @@ static struct stage_slices reads(const struct stage_context *context, int64_t fi
     return ts_moves_read(&moves, first, end);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status crop_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, void *scratch)
 {
     const struct moves moves = ts_crop_moves(context);
     (void)scratch;
@@ -300,10 +300,10 @@ const struct stage crop_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     STAGE_PARAMS(crop_params, struct crop_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = crop_resolve,
+    .shape = crop_shape,
     .reads = reads,
-    .map = map,
+    .map = crop_map,
     .validity = VALIDITY_MOVES,
     .search = &search,
     .cuda = STAGE_CUDA(crop_cuda),

@@ -90,7 +90,7 @@ static double shear_mm(const struct ts_image *in)
     return sqrt(off) * (double)(in->axes[0].n - 1);
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status reorient_resolve(const struct stage_context *context, void *values)
 {
     const struct diag_site site = {
         .code = "reorient-shear", .span = context->set->span, .stage = context->stage->name};
@@ -138,7 +138,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status reorient_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct moves moves = ts_reorient_moves(context);
     ts_moves_shape(&moves, &context->in, out);
@@ -151,8 +151,8 @@ static struct stage_slices reads(const struct stage_context *context, int64_t fi
     return ts_moves_read(&moves, first, end);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status reorient_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const struct moves moves = ts_reorient_moves(context);
     (void)scratch;
@@ -181,10 +181,10 @@ const struct stage reorient_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     STAGE_PARAMS(reorient_params, struct reorient_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = reorient_resolve,
+    .shape = reorient_shape,
     .reads = reads,
-    .map = map,
+    .map = reorient_map,
     .validity = VALIDITY_MOVES,
     .cuda = STAGE_CUDA(reorient_cuda),
     .bench = "to=RAS|to=LAS|to=SAL",

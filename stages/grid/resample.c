@@ -58,11 +58,11 @@ static void place_same_field(const struct stage_context *context, struct samplin
 {
     const struct resample_params *params = params_of(context);
     for (int d = 0; d < 3; d++) {
-        const double n = (double)sampling->n_in[d], shape = number_for(&params->shape, d);
+        const double n = (double)sampling->n_in[d], resample_shape = number_for(&params->shape, d);
         const double spacing = number_for(&params->spacing, d),
                      old = ts_axis_spacing(&context->in.axes[d]);
-        if (shape > 0)
-            place_axis(sampling, d, (int64_t)shape, n / shape);
+        if (resample_shape > 0)
+            place_axis(sampling, d, (int64_t)resample_shape, n / resample_shape);
         else if (spacing > 0)
             place_axis(sampling, d,
                        (int64_t)fmin(fmax(floor(n * old / spacing + 0.5), 1), MOST + 1.0),
@@ -157,17 +157,17 @@ static enum ts_status check_axes(const struct stage_context *context,
     for (int d = 0; d < 3; d++) {
         const struct ts_axis *axis = &context->in.axes[d];
         const double spacing = number_for(&params->spacing, d),
-                     shape = number_for(&params->shape, d);
-        const char *name = ts_axis_name(axis), *given = shape > 0 ? "shape" : "spacing";
-        if (spacing == 0 && shape == 0)
+                     resample_shape = number_for(&params->shape, d);
+        const char *name = ts_axis_name(axis), *given = resample_shape > 0 ? "shape" : "spacing";
+        if (spacing == 0 && resample_shape == 0)
             continue;
         if (axis->positions)
             return ts_param_error(
                 context->set, given, "axis-uneven", context->diag,
                 "the positions along %s are listed one by one, and must be evenly spaced", name);
-        if (shape > 0 && shape != floor(shape))
+        if (resample_shape > 0 && resample_shape != floor(resample_shape))
             return ts_param_error(context->set, "shape", "resample-list", context->diag,
-                                  "%g is no number of voxels", shape);
+                                  "%g is no number of voxels", resample_shape);
         if (spacing > 0 && !is_in_mm(axis)) {
             ts_param_error(context->set, "spacing", "resample-spacing", context->diag,
                            "the distance of neighbors along %s is not known in mm", name);
@@ -176,7 +176,7 @@ static enum ts_status check_axes(const struct stage_context *context,
                                                    ? "[x, y] leaves the slices as they are"
                                                    : "`shape` needs none");
         }
-        const double n = spacing > 0 ? (double)axis->n * axis->spacing / spacing : shape;
+        const double n = spacing > 0 ? (double)axis->n * axis->spacing / spacing : resample_shape;
         if (n > MOST)
             return ts_param_error(context->set, given, "resample-size", context->diag,
                                   "%.0f voxels along %s are more than the limit of %d", n, name,
@@ -244,7 +244,7 @@ static enum ts_status check_meets(const struct stage_context *context)
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status resample_resolve(const struct stage_context *context, void *values)
 {
     struct resample_params *params = values;
     ts_sampling_defaults(context, &params->interpolation, &params->outside);
@@ -269,7 +269,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 
 /* ---- the stage ------------------------------------------------------------------------------- */
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status resample_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct sampling sampling = ts_resample_sampling(context);
     const struct ts_image *like = context->references[0];
@@ -329,8 +329,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return ts_sampling_scratch(&sampling, context->threads);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status resample_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const struct sampling sampling = ts_resample_sampling(context);
     ts_sampling_map(&sampling, in, out, scratch, context->threads);
@@ -425,11 +425,11 @@ const struct stage resample_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     STAGE_PARAMS(resample_params, struct resample_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = resample_resolve,
+    .shape = resample_shape,
     .reads = reads,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = resample_map,
     .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .transpose = &resample_linear,

@@ -48,7 +48,7 @@ struct sampling ts_unshear_sampling(const struct stage_context *context)
     return sampling;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status unshear_resolve(const struct stage_context *context, void *values)
 {
     const struct ts_image *in = &context->in;
     struct unshear_params *params = values;
@@ -80,7 +80,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_constant_check(context, "outside", params->outside);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status unshear_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct sampling sampling = ts_unshear_sampling(context);
     const double *normal = out->direction + 6, *step = context->in.step_z_mm;
@@ -107,8 +107,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return ts_sampling_scratch(&sampling, context->threads);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status unshear_map(const struct stage_context *context, const struct ts_image *in,
+                                  struct ts_image *out, void *scratch)
 {
     const struct sampling sampling = ts_unshear_sampling(context);
     ts_sampling_map(&sampling, in, out, scratch, context->threads);
@@ -133,10 +133,10 @@ const struct stage unshear_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     STAGE_PARAMS(unshear_params, struct unshear_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = unshear_resolve,
+    .shape = unshear_shape,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = unshear_map,
     .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(unshear_cuda),

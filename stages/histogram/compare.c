@@ -61,7 +61,7 @@ static enum ts_status check_grid(const struct stage_context *context)
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status compare_resolve(const struct stage_context *context, void *values)
 {
     (void)values;
     if (!context->references[0])
@@ -244,8 +244,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? (size_t)context->in.axes[0].n * sizeof(struct compare_sums) : 0;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void compare_reduce(const struct stage_context *context, int input,
+                           const struct ts_image *slices, void *partial)
 {
     const struct compare_rule rule = ts_compare_rule(params_of(context));
     memset(partial, 0, partial_bytes(context, input));
@@ -253,7 +253,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
         ts_compare_slice(&rule, slices, z, (struct compare_sums *)partial + slices->z_first + z);
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void compare_merge(const struct stage_context *context, int input, void *into,
+                          const void *from)
 {
     struct compare_sums *to = into;
     const struct compare_sums *sums = from;
@@ -280,8 +281,9 @@ void ts_compare_measure(const struct compare_sums *sums, double data_range,
     out[COMPARE_SSIM] = sums->similarity / (double)sums->n_windows;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status compare_finish(const struct stage_context *context,
+                                     const void *const totals[], void *result,
+                                     const struct ts_image *tables)
 {
     const struct compare_sums *slices = totals[0];
     const double range = params_of(context)->data_range;
@@ -301,7 +303,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int compare_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *of_slices, *doc;
@@ -342,11 +344,11 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 static const struct stage_reduction reduction = {
     .exact = true, /* sums of slices stay separate until the end */
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = compare_reduce,
+    .merge = compare_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    .finish = compare_finish,
+    .tables = compare_tables,
 };
 
 const struct stage compare_stage = {
@@ -380,7 +382,7 @@ const struct stage compare_stage = {
         "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(compare_params, struct compare_params),
-    .resolve = resolve,
+    .resolve = compare_resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,
     .validity = VALIDITY_SAME,

@@ -185,7 +185,7 @@ size_t ts_equalize_capacity(const struct stage_context *context, int input)
                : (size_t)bins_asked(context, input);
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status equalize_resolve(const struct stage_context *context, void *values)
 {
     struct equalize_params *params = values;
     const enum ts_dtype dtype = context->in.dtype;
@@ -218,7 +218,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_stage_check_mask(context);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status equalize_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct ts_image *reference = context->references[0];
     out->dtype = params_of(context)->method == EQUALIZE_OPENCV ? context->in.dtype : TS_F32;
@@ -229,7 +229,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 
 /* ---- reduction ------------------------------------------------------------------------------- */
 
-static int rounds(const struct stage_context *context)
+static int equalize_rounds(const struct stage_context *context)
 {
     return by_value(context, 0) && (!context->references[0] || by_value(context, 1)) ? 1 : 2;
 }
@@ -237,7 +237,7 @@ static int rounds(const struct stage_context *context)
 /* Returns true in the round that only looks for the ranges of inputs that are counted in bins. */
 static bool ranging(const struct stage_context *context)
 {
-    return context->round + 1 < rounds(context);
+    return context->round + 1 < equalize_rounds(context);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -251,8 +251,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
                : ts_bin_counts_bytes((int64_t)ts_equalize_capacity(context, input));
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void equalize_reduce(const struct stage_context *context, int input,
+                            const struct ts_image *slices, void *partial)
 {
     if (ranging(context)) {
         if (by_value(context, input))
@@ -266,7 +266,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void equalize_merge(const struct stage_context *context, int input, void *into,
+                           const void *from)
 {
     if (ranging(context))
         ts_value_range_merge(into, from);
@@ -395,8 +396,9 @@ static void set_bins(const struct stage_context *context, int input,
         ts_bins_init_data(&result->bins[input], range, bins_asked(context, input));
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status equalize_finish(const struct stage_context *context,
+                                      const void *const totals[], void *result,
+                                      const struct ts_image *tables)
 {
     struct equalize_result *equalize = result;
     (void)tables;
@@ -421,9 +423,9 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 }
 
 static const struct stage_reduction reduction = {
-    SCOPE_REDUCTION,  .rounds = rounds, .partial_bytes = partial_bytes,
-    .reduce = reduce, .merge = merge,   .result_bytes = result_bytes,
-    .finish = finish,
+    SCOPE_REDUCTION,           .rounds = equalize_rounds, .partial_bytes = partial_bytes,
+    .reduce = equalize_reduce, .merge = equalize_merge,   .result_bytes = result_bytes,
+    .finish = equalize_finish,
 };
 
 /* ---- map ------------------------------------------------------------------------------------- */
@@ -518,8 +520,8 @@ static void map_chunk(const struct stage_context *context, const void *in, void 
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status equalize_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const int64_t nz = out->axes[0].n, count = (int64_t)ts_slice_count(out),
                   chunks = (count + CHUNK - 1) / CHUNK;
@@ -568,11 +570,11 @@ const struct stage equalize_stage = {
     .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage "
              "scope=slice|method=skimage reference=itself",
     STAGE_PARAMS(equalize_params, struct equalize_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = equalize_resolve,
+    .shape = equalize_shape,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
-    .map = map,
+    .map = equalize_map,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(equalize_cuda),
     .counts_values = true,

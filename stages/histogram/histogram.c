@@ -482,7 +482,7 @@ static enum ts_status check_bins(const struct stage_context *context,
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status histogram_resolve(const struct stage_context *context, void *values)
 {
     struct histogram_params *params = values;
     enum ts_status status = ts_limits_check_range(context, "range", &params->range);
@@ -524,7 +524,7 @@ static bool streams_with_input(const struct stage_context *context, int referenc
     return reference == HISTOGRAM_LABELS - 1 || reference == HISTOGRAM_MASK - 1;
 }
 
-static int rounds(const struct stage_context *context)
+static int histogram_rounds(const struct stage_context *context)
 {
     const bool counted_by_value =
         ts_histogram_by_value(context, 0) &&
@@ -534,7 +534,7 @@ static int rounds(const struct stage_context *context)
 
 bool ts_histogram_ranging(const struct stage_context *context)
 {
-    return context->round + 1 < rounds(context);
+    return context->round + 1 < histogram_rounds(context);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -567,8 +567,8 @@ static enum histogram_method cpu_method(const struct stage_context *context, int
     return input == 0 ? (enum histogram_method)params_of(context)->method : HISTOGRAM_AUTO;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void histogram_reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partial)
 {
     if (ts_histogram_ranging(context)) {
         ts_value_range_reduce(context, input, slices, partial);
@@ -594,7 +594,8 @@ static void merge_binned(const struct stage_context *context, struct histogram_b
         into->slots[i] += from->slots[i];
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void histogram_merge(const struct stage_context *context, int input, void *into,
+                            const void *from)
 {
     if (ts_histogram_ranging(context))
         ts_value_range_merge(into, from);
@@ -688,8 +689,9 @@ static void write_tables(const struct stage_context *context, const struct histo
         write_labels(context, total, bins->n, tables);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status histogram_finish(const struct stage_context *context,
+                                       const void *const totals[], void *result,
+                                       const struct ts_image *tables)
 {
     struct histogram_result *histogram = result;
     const int64_t n_bins = params_of(context)->bins;
@@ -699,9 +701,9 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     }
     if (ts_histogram_fixed_bins(context)) {
         histogram->bins = bins_at_plan(context);
-    } else if (rounds(context) == 1 && ts_histogram_binned(context, 0)) {
+    } else if (histogram_rounds(context) == 1 && ts_histogram_binned(context, 0)) {
         histogram->bins = ((const struct histogram_binned *)totals[0])->bins;
-    } else if (rounds(context) == 1) {
+    } else if (histogram_rounds(context) == 1) {
         const struct value_range range = value_counts_range(totals[0], context->in.dtype);
         ts_bins_init_data(&histogram->bins, &range, n_bins);
     }
@@ -717,12 +719,12 @@ static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
     .order_free = true,
     .exact = true,
-    .rounds = rounds,
+    .rounds = histogram_rounds,
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = histogram_reduce,
+    .merge = histogram_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
+    .finish = histogram_finish,
     .tables = histogram_tables,
 };
 
@@ -758,7 +760,7 @@ const struct stage histogram_stage = {
              "reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 "
              "method=*|bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
     STAGE_PARAMS(histogram_params, struct histogram_params),
-    .resolve = resolve,
+    .resolve = histogram_resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(histogram_cuda),

@@ -278,7 +278,7 @@ static enum ts_status statistics_labels_check(const struct stage_context *contex
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status statistics_resolve(const struct stage_context *context, void *values)
 {
     struct statistics_params *params = values;
     const int64_t n = params->percentiles.rows * params->percentiles.columns;
@@ -338,7 +338,7 @@ static int first_noise_round(const struct stage_context *context)
                : 0;
 }
 
-static int rounds(const struct stage_context *context)
+static int statistics_rounds(const struct stage_context *context)
 {
     if (ts_statistics_by_label(context))
         return ts_statistics_label_rounds(context);
@@ -476,8 +476,8 @@ static void reduce_own(const struct stage_context *context, const struct ts_imag
     }
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void statistics_reduce(const struct stage_context *context, int input,
+                              const struct ts_image *slices, void *partial)
 {
     struct stage_context noise;
     (void)input;
@@ -510,7 +510,8 @@ static void merge_own(const struct stage_context *context, void *into, const voi
     }
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void statistics_merge(const struct stage_context *context, int input, void *into,
+                             const void *from)
 {
     struct stage_context noise;
     (void)input;
@@ -593,8 +594,9 @@ static void finish_labels(const struct stage_context *context, const void *total
     ts_statistics_label_finish(context, total, result, &rows);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status statistics_finish(const struct stage_context *context,
+                                        const void *const totals[], void *result,
+                                        const struct ts_image *tables)
 {
     struct noise_result *noise =
         (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
@@ -607,7 +609,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         finish_own(context, totals, result);
     if (ts_statistics_noise_round(context, &noise_round))
         ts_noise_finish(&noise_round, noise_of(context), noise_in_total(context, totals[0]), noise);
-    if (context->round + 1 == rounds(context))
+    if (context->round + 1 == statistics_rounds(context))
         statistics_write_tables(context, result, noise, tables);
     return TS_OK;
 }
@@ -617,12 +619,12 @@ static const struct stage_reduction reduction = {
     .order_free = true,
     .whole_slices = takes_whole_slices,
     .exact = true, /* moments of slices stay separate until the end */
-    .rounds = rounds,
+    .rounds = statistics_rounds,
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = statistics_reduce,
+    .merge = statistics_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
+    .finish = statistics_finish,
     .tables = statistics_tables,
 };
 
@@ -664,7 +666,7 @@ const struct stage statistics_stage = {
         "`labels` and percentiles two passes for 16 bits, three for 32.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
-    .resolve = resolve,
+    .resolve = statistics_resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),

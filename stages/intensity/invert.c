@@ -39,14 +39,14 @@ static bool of_data(const struct stage_context *context)
     return !params_of(context)->range.values && params_of(context)->limits == INVERT_DATA;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status invert_resolve(const struct stage_context *context, void *values)
 {
     const enum ts_status status =
         ts_limits_check_range(context, "range", &((const struct invert_params *)values)->range);
     return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status invert_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->quantity = TS_INTENSITY;
@@ -54,7 +54,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-static int rounds(const struct stage_context *context)
+static int invert_rounds(const struct stage_context *context)
 {
     return of_data(context) ? 1 : 0;
 }
@@ -65,8 +65,8 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(double); /* low + high */
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status invert_finish(const struct stage_context *context, const void *const totals[],
+                                    void *result, const struct ts_image *tables)
 {
     const struct value_range *range = totals[0];
     const double ends[] = {range->n_finite ? range->low : 0, range->n_finite ? range->high : 0};
@@ -77,7 +77,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int invert_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     if (!of_data(context))
         return 0;
@@ -102,13 +102,13 @@ static void value_range_merge_partials(const struct stage_context *context, int 
 
 static const struct stage_reduction reduction = {
     SCOPE_REDUCTION,
-    .rounds = rounds,
+    .rounds = invert_rounds,
     .partial_bytes = value_range_partial_bytes,
     .reduce = ts_value_range_reduce,
     .merge = value_range_merge_partials,
     .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    .finish = invert_finish,
+    .tables = invert_tables,
 };
 
 static void map_values(const struct stage_context *context, int64_t z, double *values, size_t n)
@@ -125,8 +125,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
         values[i] = sum - values[i];
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status invert_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -144,11 +144,11 @@ const struct stage invert_stage = {
            "any other value. The result is an intensity, no longer HU.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(invert_params, struct invert_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = invert_resolve,
+    .shape = invert_shape,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
-    .map = map,
+    .map = invert_map,
     .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(invert_cuda),

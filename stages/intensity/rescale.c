@@ -116,7 +116,7 @@ static enum ts_status check_quantity(const struct stage_context *context,
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status rescale_resolve(const struct stage_context *context, void *values)
 {
     struct rescale_params *params = values;
     enum ts_status status = ts_limits_check_range(context, "range", &params->range);
@@ -143,7 +143,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status rescale_shape(const struct stage_context *context, struct ts_image *out)
 {
     out->dtype = ts_out_dtype(params_of(context)->dtype);
     out->quantity = (enum ts_quantity)params_of(context)->quantity;
@@ -164,7 +164,7 @@ bool ts_rescale_by_ends(const struct stage_context *context)
            ts_scope_is_slice(context) && !by_value(context);
 }
 
-static int rounds(const struct stage_context *context)
+static int rescale_rounds(const struct stage_context *context)
 {
     if (ts_rescale_is_fixed(context))
         return 0;
@@ -205,8 +205,8 @@ static void reduce_moments(const struct stage_context *context, const struct ts_
                          ts_slice_data(slices, i), slices->dtype, ts_slice_count(slices));
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void rescale_reduce(const struct stage_context *context, int input,
+                           const struct ts_image *slices, void *partial)
 {
     if (by_value(context)) {
         ts_value_counts_of(partial, slices);
@@ -224,7 +224,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void rescale_merge(const struct stage_context *context, int input, void *into,
+                          const void *from)
 {
     (void)input;
     if (by_value(context)) {
@@ -244,8 +245,8 @@ static void merge(const struct stage_context *context, int input, void *into, co
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t bytes = rounds(context) == 2 ? sizeof(struct rescale_result)
-                                              : offsetof(struct rescale_result, search);
+    const size_t bytes = rescale_rounds(context) == 2 ? sizeof(struct rescale_result)
+                                                      : offsetof(struct rescale_result, search);
     return (bytes + 63) / 64 * 64;
 }
 
@@ -277,11 +278,12 @@ static bool find_percentiles(const struct stage_context *context, const void *to
         ts_percentile_locate(&result->search, total, percents, 2);
     else
         ts_percentile_values(&result->search, total, dtype, result->numbers);
-    return context->round + 1 == rounds(context);
+    return context->round + 1 == rescale_rounds(context);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status rescale_finish(const struct stage_context *context,
+                                     const void *const totals[], void *result,
+                                     const struct ts_image *tables)
 {
     struct rescale_result *rescale = result;
     const struct value_range *range = totals[0];
@@ -302,7 +304,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int rescale_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     const bool z_score = params_of(context)->method == RESCALE_Z_SCORE;
     if (ts_rescale_is_fixed(context))
@@ -319,9 +321,9 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 
 static const struct stage_reduction reduction = {
     SCOPE_REDUCTION, /* exact, because moments of slices stay separate until the end */
-    .rounds = rounds, .partial_bytes = partial_bytes, .reduce = reduce,
-    .merge = merge,   .result_bytes = result_bytes,   .finish = finish,
-    .tables = tables,
+    .rounds = rescale_rounds, .partial_bytes = partial_bytes, .reduce = rescale_reduce,
+    .merge = rescale_merge,   .result_bytes = result_bytes,   .finish = rescale_finish,
+    .tables = rescale_tables,
 };
 
 /* ---- map ------------------------------------------------------------------------------------- */
@@ -366,8 +368,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
               params->out_high - params->out_low, params->out_low);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status rescale_map(const struct stage_context *context, const struct ts_image *in,
+                                  struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -396,11 +398,11 @@ const struct stage rescale_stage = {
         "numbers; one to map.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(rescale_params, struct rescale_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = rescale_resolve,
+    .shape = rescale_shape,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
-    .map = map,
+    .map = rescale_map,
     .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_SAME,
     .gives_nan = true,

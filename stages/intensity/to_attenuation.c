@@ -32,7 +32,8 @@ static const struct param to_attenuation_params[] = {
 
 STAGE_PARAMS_OF(to_attenuation_params)
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status to_attenuation_shape(const struct stage_context *context,
+                                           struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_F32;
@@ -41,7 +42,8 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int to_attenuation_tables(const struct stage_context *context,
+                                 struct stage_table out[STAGE_TABLES])
 {
     if (params_of(context)->negative == NEGATIVE_KEEP)
         return 0;
@@ -77,8 +79,9 @@ static int64_t count_valid(const double *hu, const uint64_t *valid, size_t first
     return negative;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status to_attenuation_map(const struct stage_context *context,
+                                         const struct ts_image *in, struct ts_image *out,
+                                         void *scratch)
 {
     const struct attenuation_rule rule = ts_attenuation_rule(params_of(context));
     const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n,
@@ -127,9 +130,9 @@ const struct stage to_attenuation_stage = {
     .quantity_hints = {[TS_ATTENUATION] = "this image is an attenuation already",
                        [TS_INTENSITY] = "where the values are HU, say `quantity: hu` at the input"},
     STAGE_PARAMS(to_attenuation_params, struct to_attenuation_params),
-    .shape = shape,
-    .tables = tables,
-    .map = map,
+    .shape = to_attenuation_shape,
+    .tables = to_attenuation_tables,
+    .map = to_attenuation_map,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(to_attenuation_cuda),
     .bench = "water=0.0206|water=0.0206 negative=keep",

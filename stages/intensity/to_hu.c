@@ -13,7 +13,7 @@ static const struct param to_hu_params[] = {
     HOUNSFIELD_WATER(struct to_hu_params, "; or the mean of a region of water in this image"),
 };
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status to_hu_resolve(const struct stage_context *context, void *values)
 {
     const char *unit = context->in.unit ? context->in.unit : "";
     (void)values;
@@ -28,7 +28,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                         "reconstruct from line integrals without a unit on a grid in mm");
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status to_hu_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->quantity = TS_HU;
@@ -48,8 +48,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
     scale(values, n, ((const struct to_hu_params *)context->params)->water);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status to_hu_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -74,9 +74,9 @@ const struct stage to_hu_stage = {
          [TS_HU] = "this image is in HU already",
          [TS_INTENSITY] = "where the values are 1/mm, say `quantity: attenuation` at the input"},
     STAGE_PARAMS(to_hu_params, struct to_hu_params),
-    .resolve = resolve,
-    .shape = shape,
-    .map = map,
+    .resolve = to_hu_resolve,
+    .shape = to_hu_shape,
+    .map = to_hu_map,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(to_hu_cuda),
     .bench = "water=0.02",

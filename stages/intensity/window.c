@@ -94,7 +94,7 @@ static enum ts_status resolve_bounds(const struct stage_context *context,
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status window_resolve(const struct stage_context *context, void *values)
 {
     struct window_params *params = values;
     enum ts_status status = resolve_bounds(context, params);
@@ -116,7 +116,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_out_range_resolve(context, params->dtype, &params->out_low, &params->out_high);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status window_shape(const struct stage_context *context, struct ts_image *out)
 {
     out->dtype = ts_out_dtype(((const struct window_params *)context->params)->dtype);
     out->quantity = TS_INTENSITY;
@@ -159,8 +159,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
         window_sigmoid(values, n, params);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status window_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -180,9 +180,9 @@ const struct stage window_stage = {
     STAGE_TAKES_ALL,
     .bench = "low=0 high=100|low=0 high=100 dtype=u8|low=0 high=100 function=sigmoid",
     STAGE_PARAMS(window_params, struct window_params),
-    .resolve = resolve,
-    .shape = shape,
-    .map = map,
+    .resolve = window_resolve,
+    .shape = window_shape,
+    .map = window_map,
     .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(window_cuda),

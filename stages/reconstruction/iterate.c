@@ -132,7 +132,7 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
 }
 
 /* Reports how far the group is. Groups follow one another, each with the same most iterations. */
-static void report(const struct iterate_group *group, int64_t i, double residual)
+static void iterate_report(const struct iterate_group *group, int64_t i, double residual)
 {
     const int64_t most = group->params->iterations;
     const double slices_done = (double)group->z + (double)group->n * ((double)i / (double)most);
@@ -168,7 +168,7 @@ bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *res
         counts[k] += i < iterations && !group->done[k];
         going |= i < iterations && !group->done[k];
     }
-    report(group, i, largest);
+    iterate_report(group, i, largest);
     return going;
 }
 

@@ -18,7 +18,7 @@ static const struct sirt_params *params_of(const struct iterate_group *group)
     return (const struct sirt_params *)group->params;
 }
 
-static void fill(float *values, int64_t n, float value)
+static void sirt_fill(float *values, int64_t n, float value)
 {
     for (int64_t i = 0; i < n; i++)
         values[i] = value;
@@ -34,10 +34,10 @@ static void invert_sums(float *sums, int64_t n, float factor)
 static void find_weights(struct iterate_group *group)
 {
     float *pixels = group->volumes[0], *rays = group->sinograms[0];
-    fill(pixels, group->n_pixels, 1);
+    sirt_fill(pixels, group->n_pixels, 1);
     ts_iterate_project(group, pixels, group->ray_weights, 1);
     invert_sums(group->ray_weights, group->n_rays, 1);
-    fill(rays, group->n_rays, 1);
+    sirt_fill(rays, group->n_rays, 1);
     ts_iterate_backproject(group, rays, group->pixel_weights, 1);
     invert_sums(group->pixel_weights, group->n_pixels, (float)params_of(group)->relaxation);
 }

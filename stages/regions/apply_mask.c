@@ -31,7 +31,7 @@ static const struct param apply_mask_params[] = {
 
 STAGE_PARAMS_OF(apply_mask_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status apply_mask_resolve(const struct stage_context *context, void *values)
 {
     const struct apply_mask_params *params = values;
     enum ts_status status = TS_OK;
@@ -73,8 +73,8 @@ static void fill_outside(const struct ts_image *mask, int64_t z, char *out, size
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status apply_mask_map(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, void *scratch)
 {
     const struct ts_image *mask = &in[1 + ts_stage_mask(context)];
     const size_t n = ts_slice_count(out), element = ts_dtype_bytes(out->dtype);
@@ -104,9 +104,9 @@ const struct stage apply_mask_stage = {
            "Cost: the image is read and written once, and the mask read once.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(apply_mask_params, struct apply_mask_params),
-    .resolve = resolve,
+    .resolve = apply_mask_resolve,
     .streams_with_input = ts_stage_streams_mask,
-    .map = map,
+    .map = apply_mask_map,
     .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .masks = masks,

@@ -34,7 +34,7 @@ struct key_range ts_bounds_keys(const struct stage_context *context)
                              params_of(context)->below);
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status bounds_resolve(const struct stage_context *context, void *values)
 {
     const struct bounds_params *params = values;
     if (!(params->above < params->below)) {
@@ -54,7 +54,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(struct bounds_box) : 0;
 }
 
-static void widen(struct bounds_box *box, int axis, int64_t first, int64_t end)
+static void bounds_widen(struct bounds_box *box, int axis, int64_t first, int64_t end)
 {
     const uint32_t not_first = ~(uint32_t)first;
     box->not_first[axis] = not_first > box->not_first[axis] ? not_first : box->not_first[axis];
@@ -80,9 +80,9 @@ static void add_pixels(struct bounds_box *box, const int32_t *keys, const double
     }
     if (end == 0)
         return;
-    widen(box, 0, at[0], at[0] + 1);
-    widen(box, 1, at[1], at[1] + 1);
-    widen(box, 2, at[2] + first, at[2] + end);
+    bounds_widen(box, 0, at[0], at[0] + 1);
+    bounds_widen(box, 1, at[1], at[1] + 1);
+    bounds_widen(box, 2, at[2] + first, at[2] + end);
 }
 
 static void add_slice(const struct stage_context *context, const struct ts_image *slices,
@@ -108,8 +108,8 @@ static void add_slice(const struct stage_context *context, const struct ts_image
         }
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void bounds_reduce(const struct stage_context *context, int input,
+                          const struct ts_image *slices, void *partial)
 {
     const int mask = ts_stage_mask(context);
     (void)input;
@@ -118,7 +118,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
         add_slice(context, slices, mask < 0 ? NULL : &slices[1 + mask], z, partial);
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void bounds_merge(const struct stage_context *context, int input, void *into,
+                         const void *from)
 {
     struct bounds_box *box = into;
     const struct bounds_box *other = from;
@@ -126,7 +127,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
     (void)input;
     box->n += other->n;
     for (int axis = 0; other->n > 0 && axis < 3; axis++)
-        widen(box, axis, ~other->not_first[axis], other->end[axis]);
+        bounds_widen(box, axis, ~other->not_first[axis], other->end[axis]);
 }
 
 static size_t result_bytes(const struct stage_context *context)
@@ -135,8 +136,8 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct bounds_box);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status bounds_finish(const struct stage_context *context, const void *const totals[],
+                                    void *result, const struct ts_image *tables)
 {
     const struct bounds_box *box = totals[0];
     (void)context;
@@ -149,7 +150,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int bounds_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     static const char *const texts[][2] = {
         {"count", "pixels of the region"},
@@ -168,11 +169,11 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 static const struct stage_reduction reduction = {
     .exact = true,
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = bounds_reduce,
+    .merge = bounds_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    .finish = bounds_finish,
+    .tables = bounds_tables,
 };
 
 const struct stage bounds_stage = {
@@ -189,7 +190,7 @@ const struct stage bounds_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     STAGE_PARAMS(bounds_params, struct bounds_params),
-    .resolve = resolve,
+    .resolve = bounds_resolve,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .validity = VALIDITY_SAME,

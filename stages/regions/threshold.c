@@ -127,7 +127,7 @@ static enum ts_status check_given(const struct stage_context *context,
                         "a mask of values between two has `above`, the lower one, and `below`");
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status threshold_resolve(const struct stage_context *context, void *values)
 {
     const struct threshold_params *params = values;
     const enum ts_status status = check_given(context, params);
@@ -142,7 +142,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status threshold_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_U8;
@@ -154,7 +154,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 
 /* ---- reduction ------------------------------------------------------------------------------- */
 
-static int rounds(const struct stage_context *context)
+static int threshold_rounds(const struct stage_context *context)
 {
     if (params_of(context)->method == THRESHOLD_VALUE)
         return 0;
@@ -163,7 +163,8 @@ static int rounds(const struct stage_context *context)
 
 bool ts_threshold_ranging(const struct stage_context *context)
 {
-    return params_of(context)->method == THRESHOLD_OTSU && context->round + 1 < rounds(context);
+    return params_of(context)->method == THRESHOLD_OTSU &&
+           context->round + 1 < threshold_rounds(context);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -184,8 +185,8 @@ static const struct percentile_search *search_of(const struct stage_context *con
     return context->round == 0 ? NULL : &((const struct threshold_result *)context->result)->search;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void threshold_reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partial)
 {
     if (ts_threshold_by_value(context)) {
         ts_value_counts_of(partial, slices);
@@ -202,7 +203,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void threshold_merge(const struct stage_context *context, int input, void *into,
+                            const void *from)
 {
     (void)input;
     if (ts_threshold_by_value(context))
@@ -218,7 +220,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
 static size_t result_bytes(const struct stage_context *context)
 {
     const bool searches =
-        params_of(context)->method == THRESHOLD_PERCENTILE && rounds(context) == 2;
+        params_of(context)->method == THRESHOLD_PERCENTILE && threshold_rounds(context) == 2;
     return searches ? sizeof(struct threshold_result) : offsetof(struct threshold_result, search);
 }
 
@@ -262,13 +264,14 @@ static double find_percentile(const struct stage_context *context, const void *t
     return value;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status threshold_finish(const struct stage_context *context,
+                                       const void *const totals[], void *result,
+                                       const struct ts_image *tables)
 {
     struct threshold_result *found = result;
     const enum ts_dtype dtype = context->in.dtype;
     const bool otsu = params_of(context)->method == THRESHOLD_OTSU;
-    if (context->round + 1 < rounds(context)) {
+    if (context->round + 1 < threshold_rounds(context)) {
         if (otsu)
             ts_bins_init_data(&found->bins, totals[0], params_of(context)->bins);
         else
@@ -284,18 +287,24 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int threshold_tables(const struct stage_context *context,
+                            struct stage_table out[STAGE_TABLES])
 {
-    if (rounds(context) == 0)
+    if (threshold_rounds(context) == 0)
         return 0;
     out[0] = ts_scope_table(context, "threshold", "the threshold that was found", TS_F64, true);
     return 1;
 }
 
 static const struct stage_reduction reduction = {
-    SCOPE_REDUCTION,  .rounds = rounds, .partial_bytes = partial_bytes,
-    .reduce = reduce, .merge = merge,   .result_bytes = result_bytes,
-    .finish = finish, .tables = tables,
+    SCOPE_REDUCTION,
+    .rounds = threshold_rounds,
+    .partial_bytes = partial_bytes,
+    .reduce = threshold_reduce,
+    .merge = threshold_merge,
+    .result_bytes = result_bytes,
+    .finish = threshold_finish,
+    .tables = threshold_tables,
 };
 
 /* ---- map ------------------------------------------------------------------------------------- */
@@ -329,8 +338,8 @@ static void map_slice(const struct ts_image *in, int64_t z, uint8_t *out, size_t
         out[i] &= (uint8_t)ts_valid_at(valid, i);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status threshold_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, void *scratch)
 {
     const bool given = params_of(context)->method == THRESHOLD_VALUE;
     const struct key_range keys = given ? ts_threshold_given(context) : (struct key_range){1, 0};
@@ -365,11 +374,11 @@ const struct stage threshold_stage = {
         "Cost: one pass to map; one more to find a threshold, two for 32-bit integers and floats.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(threshold_params, struct threshold_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = threshold_resolve,
+    .shape = threshold_shape,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
-    .map = map,
+    .map = threshold_map,
     .traits = TRAIT_ENDS_LABELS,
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(threshold_cuda),

@@ -27,7 +27,7 @@ static const struct param air_params[] = {
 
 STAGE_PARAMS_OF(air_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status air_resolve(const struct stage_context *context, void *values)
 {
     const struct air_params *params = values;
     const int64_t n = context->in.axes[2].n, most = (n - 1) / 2;
@@ -39,7 +39,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                           (long long)params->detectors, (long long)n, (long long)most);
 }
 
-static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int air_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
     tables[0] = (struct stage_table){
         .name = "blocked", .doc = "views of a slice without a transmission, which are NaN"};
@@ -90,8 +90,8 @@ static bool map_row(const struct air_shape *shape, int64_t width, const void *in
     return !line.blocked;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status air_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, void *scratch)
 {
     const int64_t n_views = out->axes[1].n, n = out->axes[2].n, n_rows = out->axes[0].n * n_views;
     const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype);
@@ -150,10 +150,10 @@ const struct stage air_stage = {
              "the logarithm of these was taken already, and air goes before minus_log"},
     STAGE_PARAMS(air_params, struct air_params),
     .traits = TRAIT_ENDS_ARE_AIR,
-    .resolve = resolve,
+    .resolve = air_resolve,
     .shape = ts_transmission_shape,
-    .tables = tables,
-    .map = map,
+    .tables = air_tables,
+    .map = air_map,
     .gives_nan = true,
     .cuda = STAGE_CUDA(air_cuda),
     .bench = "detectors=4",

@@ -51,7 +51,7 @@ static const struct param bad_pixels_params[] = {
 
 STAGE_PARAMS_OF(bad_pixels_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status bad_pixels_resolve(const struct stage_context *context, void *values)
 {
     struct bad_pixels_params *params = values;
     const enum ts_dtype dtype = context->in.dtype;
@@ -69,7 +69,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                           params->lowest);
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int bad_pixels_tables(const struct stage_context *context,
+                             struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *doc;
@@ -96,7 +97,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     return BAD_KINDS - 1;
 }
 
-static struct stage_reach reach(const struct stage_context *context)
+static struct stage_reach bad_pixels_reach(const struct stage_context *context)
 {
     return (struct stage_reach){.halo = params_of(context)->rows, .border = BORDER_NEAREST};
 }
@@ -352,7 +353,7 @@ static bool fill_blank(const struct slab *slab, int64_t z, int64_t view, double 
     case TS_##suffix:                                                                              \
         ((type *)row)[d] = (type)value;                                                            \
         break;
-static void store(void *row, enum ts_dtype dtype, int64_t d, double value)
+static void bad_pixels_store(void *row, enum ts_dtype dtype, int64_t d, double value)
 {
     switch (dtype) {
         TS_IMAGE_DTYPES(STORE)
@@ -400,11 +401,11 @@ static void map_row(const struct slab *slab, int64_t z, int64_t view, char *out)
         memset(kinds, BAD_DEAD, (size_t)n);
     for (int64_t d = 0; d < n; d++)
         if (kinds[d] != BAD_NONE)
-            store(out, dtype, d, rounded(dtype, values[d]));
+            bad_pixels_store(out, dtype, d, rounded(dtype, values[d]));
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *buffer)
+static enum ts_status bad_pixels_map(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, void *buffer)
 {
     const struct bad_pixels_params *params = params_of(context);
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
@@ -480,11 +481,11 @@ const struct stage bad_pixels_stage = {
            "beside a slab are looked at again.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(bad_pixels_params, struct bad_pixels_params),
-    .resolve = resolve,
-    .reach = reach,
-    .tables = tables,
+    .resolve = bad_pixels_resolve,
+    .reach = bad_pixels_reach,
+    .tables = bad_pixels_tables,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = bad_pixels_map,
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(bad_pixels_cuda),
     .tolerance = {.why = "products and sums of an interpolation are exact in double, and its "

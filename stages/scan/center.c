@@ -346,7 +346,7 @@ static enum ts_status refuse_fan(const struct stage_context *context,
                         0.5 * (double)(context->in.axes[2].n - 1));
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status center_resolve(const struct stage_context *context, void *values)
 {
     struct center_params *params = values;
     const bool automatic = params->method == CENTER_AUTO;
@@ -394,8 +394,8 @@ static bool looks_at(const struct stage_context *context, int64_t *first, int64_
     return true;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void center_reduce(const struct stage_context *context, int input,
+                          const struct ts_image *slices, void *partial)
 {
     const int64_t slice = params_of(context)->slice - slices->z_first;
     struct center_sinogram *sinogram = partial;
@@ -406,7 +406,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
                     ts_slice_count(slices));
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void center_merge(const struct stage_context *context, int input, void *into,
+                         const void *from)
 {
     if (((const struct center_sinogram *)from)->there)
         memcpy(into, from, partial_bytes(context, input));
@@ -449,7 +450,8 @@ static size_t result_bytes(const struct stage_context *context)
 }
 
 /* Without a search, the strip's two tables are the first. */
-static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int center_tables(const struct stage_context *context,
+                         struct stage_table tables[STAGE_TABLES])
 {
     int n = 0;
     if (finds(context)) {
@@ -464,8 +466,8 @@ static int tables(const struct stage_context *context, struct stage_table tables
     return n;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status center_finish(const struct stage_context *context, const void *const totals[],
+                                    void *result, const struct ts_image *tables)
 {
     const struct center_params *params = params_of(context);
     struct center_result *found = result;
@@ -497,7 +499,7 @@ static void recall(const struct stage_context *context, const struct stage_table
                                    : params_of(context)->center;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status center_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct center_result *found = context->result;
     if (!finds(context) || found)
@@ -512,11 +514,11 @@ static const struct stage_reduction reduction = {
     .recall = recall,
     .partial_bytes = partial_bytes,
     .looks_at = looks_at,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = center_reduce,
+    .merge = center_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    .finish = center_finish,
+    .tables = center_tables,
 };
 
 const struct stage center_stage = {
@@ -602,8 +604,8 @@ const struct stage center_stage = {
                               TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_ANY_BEAM),
     STAGE_PARAMS(center_params, struct center_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = center_resolve,
+    .shape = center_shape,
     .reduction = &reduction,
     .transforms = transforms,
     .cuda = STAGE_CUDA(center_cuda),

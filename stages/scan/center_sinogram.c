@@ -115,7 +115,7 @@ struct center_buffers ts_center_buffers(const struct center_half *half, const st
 
 /* Fills the image: the first half is the real part of its rows, the mirrored one the imaginary part
  * of the others. */
-static void fill(const struct center_half *half, const double *window, float *z)
+static void center_sinogram_fill(const struct center_half *half, const double *window, float *z)
 {
     const int64_t n = half->n_detectors;
     memset(z, 0, (size_t)(2 * half->n_views * n) * 2 * sizeof *z);
@@ -137,7 +137,7 @@ static void center_find_elements(const struct center_buffers *buffers, const dou
                   rows = 2 * half_turn;
     const float *z = buffers->z;
     int64_t at = 0;
-    fill(&buffers->half, window, buffers->z);
+    center_sinogram_fill(&buffers->half, window, buffers->z);
     ts_fft_forward(buffers->fft, buffers->z, buffers->z, buffers->work);
     out->weight = out->squares = 0;
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= n / 2; k++) {

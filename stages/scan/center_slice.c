@@ -236,7 +236,8 @@ static struct center_search search_of(const struct center_slice *slice)
                                   context->threads};
 }
 
-static enum ts_status refuse(const struct center_slice *slice, const char *code, const char *what)
+static enum ts_status center_slice_refuse(const struct center_slice *slice, const char *code,
+                                          const char *what)
 {
     const struct stage_context *context = slice->context;
     return ts_diag_error(
@@ -253,13 +254,14 @@ enum ts_status ts_center_slice_check(const struct center_slice *slice)
     bool same = true;
     for (size_t i = 0; i < ts_slice_count(&slice->context->in); i++) {
         if (!isfinite(p[i])) {
-            refuse(slice, "center-nonfinite", "it holds NaN or infinite values");
+            center_slice_refuse(slice, "center-nonfinite", "it holds NaN or infinite values");
             return ts_diag_hint(slice->context->diag,
                                 "`bad_pixels` before it fills them from the pixels beside them");
         }
         same = same && p[i] == p[0];
     }
-    return same ? refuse(slice, "center-constant", "all its values are the same") : TS_OK;
+    return same ? center_slice_refuse(slice, "center-constant", "all its values are the same")
+                : TS_OK;
 }
 
 /* Returns true if a whole turn is cut off much more at one end than at the other. */
@@ -390,8 +392,8 @@ static double center_of_trial(const struct center_search *search, int64_t trial,
 }
 
 /* Makes the finding of one search the result. */
-static void take(struct look *look, const struct center_found *found, double confidence,
-                 int64_t n_trials)
+static void center_slice_take(struct look *look, const struct center_found *found,
+                              double confidence, int64_t n_trials)
 {
     look->taken = *found;
     look->confidence = confidence;
@@ -468,7 +470,7 @@ static void search_sinogram(const struct center_slice *slice, const struct room 
     const double middle = median_of(measure, n, sorted);
     const int64_t rival =
         rival_of(measure, n, found.best, measure[found.best] + found.noise * middle);
-    take(look, &found, 1 - measure[found.best] / middle, n);
+    center_slice_take(look, &found, 1 - measure[found.best] / middle, n);
     look->rival = rival < 0 ? NAN : center_of_trial(&search, rival, n, 1);
     judge_alias(slice, look);
     struct center_fit fit = ts_center_refine(&buffers, look->taken.center, look->cut_off);
@@ -505,8 +507,8 @@ static struct opposite look_opposite(const struct center_slice *slice,
 static void take_opposite(const struct center_slice *slice, const struct opposite *opposite,
                           struct look *look)
 {
-    take(look, &opposite->found, opposite->confidence,
-         ts_center_trials(params_of(slice)->search, 0.5));
+    center_slice_take(look, &opposite->found, opposite->confidence,
+                      ts_center_trials(params_of(slice)->search, 0.5));
     look->rival = NAN;
     look->error = opposite->error;
 }
@@ -563,7 +565,7 @@ static void search_overlap(const struct center_slice *slice, double reach,
     ts_center_mirror(&search, pairs, room.opposites);
     const struct center_fit fit = center_refine_opposite(&search, pairs, &found);
     found.center = fit.center;
-    take(look, &found, measure[found.best], ts_center_trials(reach, 0.5));
+    center_slice_take(look, &found, measure[found.best], ts_center_trials(reach, 0.5));
     look->cut_off = false; /* this method is made for objects that are cut off */
     look->error = error_of(hypot(fit.deviation, look->shared.of_opposite), least_error, reach);
 }
@@ -733,7 +735,7 @@ static struct view_ends find_ends(const float *raw, const struct center_search *
 }
 
 /* Cleans the sinogram, and finds its center of mass. */
-static void begin(const struct center_slice *slice, struct look *look)
+static void center_slice_begin(const struct center_slice *slice, struct look *look)
 {
     const struct stage_context *context = slice->context;
     const struct center_search search = search_of(slice);
@@ -758,10 +760,11 @@ enum ts_status ts_center_slice_search(const struct center_slice *slice,
 {
     struct look look = {
         .by_sinogram = NAN, .by_opposite = NAN, .rival = NAN, .mass = {NAN, NAN}, .error = NAN};
-    begin(slice, &look);
+    center_slice_begin(slice, &look);
     if (params_of(slice)->method == CENTER_MASS && isnan(look.mass.deviation)) {
-        refuse(slice, "center-mass",
-               "its views have no centers of mass that turn about an axis on the detector");
+        center_slice_refuse(
+            slice, "center-mass",
+            "its views have no centers of mass that turn about an axis on the detector");
         ts_diag_hint(slice->context->diag,
                      "give the center, and look at slices around it with strip: true");
         return TS_BAD_INPUT;
@@ -770,7 +773,7 @@ enum ts_status ts_center_slice_search(const struct center_slice *slice,
     write_tables(slice, &look, tables);
     *center = look.taken.center;
     if (look.outermost) {
-        refuse(slice, "center-edge", "the best trial is the outermost");
+        center_slice_refuse(slice, "center-edge", "the best trial is the outermost");
         hint_of_edge(slice, &look);
         return TS_BAD_INPUT;
     }

@@ -23,7 +23,7 @@ static const struct param circle_params[] = {
 
 STAGE_PARAMS_OF(circle_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status circle_resolve(const struct stage_context *context, void *values)
 {
     struct circle_params *params = values;
     ts_stage_default_air(context, "value", &params->value);
@@ -87,8 +87,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return (size_t)context->in.axes[1].n * sizeof(struct circle_span);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status circle_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *scratch)
 {
     const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = out->axes[0].n * ny;
     const size_t element = ts_dtype_bytes(out->dtype);
@@ -121,9 +121,9 @@ const struct stage circle_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     STAGE_PARAMS(circle_params, struct circle_params),
-    .resolve = resolve,
+    .resolve = circle_resolve,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = circle_map,
     .traits = TRAIT_KEEPS_LABELS,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(circle_cuda),

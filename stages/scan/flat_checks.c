@@ -132,8 +132,8 @@ static float transmission_at(struct flat_row row, const float *counts, int64_t d
 /* Extends the range of detector pixels that vary, from *first to *last, by those that are constant
  * without being stuck: the data has no noise, as an end of the row shows, and the object gets
  * thinner towards the ends. */
-static void widen(struct flat_row row, const struct flat_room *room, int64_t n, int64_t *first,
-                  int64_t *last)
+static void flat_checks_widen(struct flat_row row, const struct flat_room *room, int64_t n,
+                              int64_t *first, int64_t *last)
 {
     const float *counts = room->values;
     const bool noiseless =
@@ -169,7 +169,7 @@ uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_ro
         }
     ts_load_f32(room->values, row_at(in, z, 0), in->dtype, (size_t)n);
     int64_t low = first, high = last;
-    widen(row, room, n, &low, &high);
+    flat_checks_widen(row, room, n, &low, &high);
     for (int64_t d = 0; d < n; d++) {
         const bool inside = d > first && d < last, thin = d >= low && d <= high && !inside;
         if (!room->differs[d] && !thin &&

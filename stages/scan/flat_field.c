@@ -94,7 +94,7 @@ static enum ts_status check_frames(const struct stage_context *context, const ch
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status flat_field_resolve(const struct stage_context *context, void *values)
 {
     const struct ts_image *flats = context->references[FLAT_FIELD_FLATS - 1];
     (void)values;
@@ -126,7 +126,8 @@ static bool fills_uneven(const struct stage_context *next)
            ((const struct bad_pixels_params *)next->params)->ratio <= FLAT_RATIO;
 }
 
-static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int flat_field_tables(const struct stage_context *context,
+                             struct stage_table tables[STAGE_TABLES])
 {
     tables[TABLE_DEAD] =
         (struct stage_table){.name = "dead",
@@ -569,8 +570,8 @@ static void map_rows(const struct stage_context *context, const struct ts_image 
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status flat_field_map(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, void *scratch)
 {
     const int64_t nz = out->axes[0].n, n = out->axes[2].n, blocks = (n + BLOCK - 1) / BLOCK;
     const size_t own = kept_count(context);
@@ -650,12 +651,12 @@ const struct stage flat_field_stage = {
            "Cost: one pass; the frames are read with the slices, twice.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS), TS_ANY_BEAM),
     STAGE_PARAMS(flat_field_params, struct flat_field_params),
-    .resolve = resolve,
+    .resolve = flat_field_resolve,
     .shape = ts_transmission_shape,
     .streams_with_input = streams_with_input,
-    .tables = tables,
+    .tables = flat_field_tables,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = flat_field_map,
     .validity = VALIDITY_SAME,
     .gives_nan = true,
     .cuda = STAGE_CUDA(flat_field_cuda),

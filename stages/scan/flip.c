@@ -6,7 +6,7 @@
  */
 #include "stages/scan/flip.h"
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status flip_resolve(const struct stage_context *context, void *values)
 {
     (void)values;
     if (!context->in.axes[2].positions)
@@ -19,7 +19,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_BAD_CHAIN;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status flip_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct ts_axis *detectors = &context->in.axes[2];
     out->axes[2].first = -(detectors->first + (double)(detectors->n - 1) * detectors->spacing);
@@ -36,8 +36,8 @@ REVERSE(1, uint8_t)
 REVERSE(2, uint16_t)
 REVERSE(4, uint32_t)
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status flip_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, void *scratch)
 {
     const int64_t n = in->axes[2].n, n_rows = in->axes[0].n * in->axes[1].n;
     const size_t element = ts_dtype_bytes(in->dtype);
@@ -73,9 +73,9 @@ const struct stage flip_stage = {
            "    stages: [flip, fbp]",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     .params_bytes = sizeof(struct flip_params),
-    .resolve = resolve,
-    .shape = shape,
-    .map = map,
+    .resolve = flip_resolve,
+    .shape = flip_shape,
+    .map = flip_map,
     .validity = VALIDITY_MOVES,
     .cuda = STAGE_CUDA(flip_cuda),
     .bench = "",

@@ -42,7 +42,7 @@ static const struct param minus_log_params[] = {
 
 STAGE_PARAMS_OF(minus_log_params)
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status minus_log_resolve(const struct stage_context *context, void *values)
 {
     const struct minus_log_params *params = values;
     if (params->nonpositive == MINUS_LOG_FLOOR)
@@ -55,7 +55,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status minus_log_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->quantity = TS_LINE_INTEGRAL;
@@ -117,8 +117,8 @@ static void count_values(const float *in, size_t n, uint64_t at, float lowest,
     }
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void minus_log_reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partial)
 {
     const float lowest = ts_minus_log_lowest(context);
     const size_t count = ts_slice_count(slices);
@@ -138,7 +138,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void minus_log_merge(const struct stage_context *context, int input, void *into,
+                            const void *from)
 {
     struct minus_log_found *a = into;
     const struct minus_log_found *b = from;
@@ -164,8 +165,9 @@ static size_t result_bytes(const struct stage_context *context)
 
 /* ---- messages and tables --------------------------------------------------------------------- */
 
-static enum ts_status refuse(const struct stage_context *context, enum minus_log_kind kind,
-                             const struct minus_log_found *found)
+static enum ts_status minus_log_refuse(const struct stage_context *context,
+                                       enum minus_log_kind kind,
+                                       const struct minus_log_found *found)
 {
     static const struct {
         const char *code, *one, *many, *hint;
@@ -247,8 +249,9 @@ static enum ts_status report_floor(const struct stage_context *context,
     return TS_OK;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status minus_log_finish(const struct stage_context *context,
+                                       const void *const totals[], void *result,
+                                       const struct ts_image *tables)
 {
     const struct minus_log_params *params = params_of(context);
     const struct minus_log_found *found = totals[0];
@@ -258,7 +261,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     for (int kind = 0; kind < KIND_RAISED; kind++)
         if (found->count[kind] &&
             (kind < KIND_NAN ? params->nonpositive : params->nonfinite) == MINUS_LOG_ERROR)
-            status = refuse(context, (enum minus_log_kind)kind, found);
+            status = minus_log_refuse(context, (enum minus_log_kind)kind, found);
     if (status == TS_OK && params->nonpositive == MINUS_LOG_FLOOR)
         status = report_floor(context, found);
     int table = 0;
@@ -271,7 +274,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return status;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int minus_log_tables(const struct stage_context *context,
+                            struct stage_table out[STAGE_TABLES])
 {
     const struct minus_log_params *params = params_of(context);
     int n = 0;
@@ -298,11 +302,11 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 static const struct stage_reduction reduction = {
     .exact = true,
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = minus_log_reduce,
+    .merge = minus_log_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    .finish = minus_log_finish,
+    .tables = minus_log_tables,
 };
 
 /* ---- map ------------------------------------------------------------------------------------- */
@@ -316,8 +320,8 @@ TS_VECTORIZED static void minus_log(const float *in, float *out, size_t n, float
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status minus_log_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, void *scratch)
 {
     const int64_t count = (int64_t)ts_image_count(out), chunks = (count + CHUNK - 1) / CHUNK;
     const float lowest = ts_minus_log_lowest(context), *from = in->data;
@@ -377,10 +381,10 @@ const struct stage minus_log_stage = {
              ("where the values are I/I0, say `quantity: transmission` at the input, or in "
               "`rescale` with its `range`; else `air` divides them by the beam beside the object")},
     STAGE_PARAMS(minus_log_params, struct minus_log_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = minus_log_resolve,
+    .shape = minus_log_shape,
     .reduction = &reduction,
-    .map = map,
+    .map = minus_log_map,
     .gives_nan = true,
     .cuda = STAGE_CUDA(minus_log_cuda),
     .bench = "|nonpositive=error",

@@ -51,7 +51,7 @@ static enum ts_status refuse_idle(const struct stage_context *context, const cha
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status noise_resolve(const struct stage_context *context, void *values)
 {
     const struct noise_params *params = values;
     const char *unit = context->in.unit ? context->in.unit : "";
@@ -93,7 +93,7 @@ uint64_t ts_noise_first(const struct stage_context *context, const struct ts_ima
            ts_slice_count(slab);
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int noise_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     if (!is_lines(context))
         return 0;
@@ -112,8 +112,8 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     return 1;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status noise_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, void *scratch)
 {
     const struct noise_rule rule = ts_noise_rule(context);
     const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n,
@@ -169,9 +169,9 @@ const struct stage noise_stage = {
                        [TS_ATTENUATION] = "`radon` makes line integrals of it",
                        [TS_COUNTS] = "counts have noise already"},
     STAGE_PARAMS(noise_params, struct noise_params),
-    .resolve = resolve,
-    .tables = tables,
-    .map = map,
+    .resolve = noise_resolve,
+    .tables = noise_tables,
+    .map = noise_map,
     .validity = VALIDITY_SAME,
     .gives_nan = true,
     .cuda = STAGE_CUDA(noise_cuda),

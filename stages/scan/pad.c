@@ -26,7 +26,7 @@ static const struct param pad_params[] = {
           .doc = "with border constant: the value"),
 };
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status pad_resolve(const struct stage_context *context, void *values)
 {
     struct pad_params *params = values;
     const struct ts_axis *detectors = &context->in.axes[2];
@@ -47,7 +47,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status pad_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct pad_params *params = context->params;
     struct ts_axis *detectors = &out->axes[2];
@@ -87,8 +87,8 @@ static void fill_side(const struct stage_context *context, const void *in, void 
         gather_4(in, out, index, n);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status pad_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, void *scratch)
 {
     const struct pad_params *params = context->params;
     const int64_t n = in->axes[2].n, n_out = out->axes[2].n, n_rows = in->axes[0].n * in->axes[1].n;
@@ -120,10 +120,10 @@ const struct stage pad_stage = {
         "nearest` does not. Reconstructions pad for their filters by themselves.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(pad_params, struct pad_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = pad_resolve,
+    .shape = pad_shape,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = pad_map,
     .cuda = STAGE_CUDA(pad_cuda),
     .bench = "|border=constant|border=reflect",
     .tolerance = {.why = "values are copied"},

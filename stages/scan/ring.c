@@ -450,7 +450,7 @@ static enum ts_status resolve_sorting(const struct stage_context *context,
     return TS_OK;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status ring_resolve(const struct stage_context *context, void *values)
 {
     struct ring_params *params = values;
     if (params->method == RING_WAVELET && !ts_param_given(context->set, "level"))
@@ -460,7 +460,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                                                              : status;
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status ring_shape(const struct stage_context *context, struct ts_image *out)
 {
     if (params_of(context)->method == RING_WAVELET)
         out->dtype = TS_F32;
@@ -645,8 +645,8 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
                             block + view * BLOCK, n);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *scratch)
+static enum ts_status ring_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, void *scratch)
 {
     if (params_of(context)->method == RING_WAVELET)
         return ring_wavelet(context, in, out, scratch);
@@ -707,11 +707,11 @@ const struct stage ring_stage = {
         "combined wavelet-Fourier filtering, Optics Express 17 (2009) 8567.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(ring_params, struct ring_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = ring_resolve,
+    .shape = ring_shape,
     .reduction = &ts_finite_reduction,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = ring_map,
     .cuda = STAGE_CUDA(ring_cuda),
     .bench = "method=sorting|method=sorting size=51|method=fourier-wavelet|method=fourier-wavelet "
              "wavelet=db25",

@@ -234,7 +234,7 @@ static enum ts_status stitch_views(const struct stage_context *context,
 /* Places that are closer than this fraction of a detector pixel are the same. */
 static const double same_place = 1e-6;
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+static enum ts_status stitch_resolve(const struct stage_context *context, void *values)
 {
     struct stitch_params *params = values;
     const struct ts_axis *detector = &context->in.axes[2];
@@ -263,7 +263,7 @@ static int64_t shift_of(const struct stitch_params *params)
     return (int64_t)floor(0.5 * (double)(params->detectors - 1) - params->center + 0.5);
 }
 
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+static enum ts_status stitch_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct stitch_params *params = params_of(context);
     struct ts_axis *detector = &out->axes[2];
@@ -460,8 +460,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return layout.bytes;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
-                          struct ts_image *out, void *buffer)
+static enum ts_status stitch_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *buffer)
 {
     const struct stitch_grid grid = ts_stitch_grid(context);
     const int64_t views = out->axes[1].n, n_rows = out->axes[0].n * views;
@@ -568,10 +568,10 @@ const struct stage stitch_stage = {
          [TS_INTENSITY] =
              ("where the values are line integrals, say `quantity: line_integral` at the input")},
     STAGE_PARAMS(stitch_params, struct stitch_params),
-    .resolve = resolve,
-    .shape = shape,
+    .resolve = stitch_resolve,
+    .shape = stitch_shape,
     .scratch_bytes = scratch_bytes,
-    .map = map,
+    .map = stitch_map,
     .cuda = STAGE_CUDA(stitch_cuda),
     .bench = "scan=half-acquisition between=interpolate|scan=half-acquisition between=interpolate "
              "interpolation=cubic",

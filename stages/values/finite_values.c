@@ -13,7 +13,7 @@ static bool per_slice(const struct stage_context *context)
     return true;
 }
 
-static int rounds(const struct stage_context *context)
+static int finite_values_rounds(const struct stage_context *context)
 {
     return context->in.dtype == TS_F32;
 }
@@ -48,8 +48,8 @@ static TS_VECTORIZED struct not_finite look(const uint32_t *values, size_t n)
     return found;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                   void *partial)
+static void finite_values_reduce(const struct stage_context *context, int input,
+                                 const struct ts_image *slices, void *partial)
 {
     const size_t n = ts_image_count(slices);
     const uint32_t *values = slices->data;
@@ -64,7 +64,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
     memcpy(partial, &found, sizeof found);
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void finite_values_merge(const struct stage_context *context, int input, void *into,
+                                const void *from)
 {
     struct not_finite *a = into;
     const struct not_finite *b = from;
@@ -81,8 +82,9 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct finite_slice);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[],
-                             void *result, const struct ts_image *tables)
+static enum ts_status finite_values_finish(const struct stage_context *context,
+                                           const void *const totals[], void *result,
+                                           const struct ts_image *tables)
 {
     const struct not_finite *found = totals[0];
     const uint64_t slice = ts_slice_count(&context->in), row = (uint64_t)context->in.axes[2].n,
@@ -108,10 +110,10 @@ const struct stage_reduction ts_finite_reduction = {
     .per_slice = per_slice,
     .exact = true,
     .feeds_map = true,
-    .rounds = rounds,
+    .rounds = finite_values_rounds,
     .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .reduce = finite_values_reduce,
+    .merge = finite_values_merge,
     .result_bytes = result_bytes,
-    .finish = finish,
+    .finish = finite_values_finish,
 };
