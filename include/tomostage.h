@@ -271,6 +271,10 @@ struct ts_options {
     /* Takes all device memory of the plan's runs, or of an operator, from there; it is copied. What
      * CUDA and cuFFT allocate for themselves is theirs. NULL: cudaMalloc(). */
     const struct ts_allocator *allocator;
+    /* Not 0: images go to arrays of ts_run_set_array() too. Beside an HDF5 file a CUDA device then
+     * hands over values for the host to compress. With 0 the device compresses them itself, if all
+     * that is written is such a file, and no array can have them. */
+    int64_t arrays;
 };
 #define TS_OPTIONS_DEFAULT                                                                         \
     {                                                                                              \

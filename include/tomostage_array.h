@@ -39,16 +39,16 @@ struct ts_array {
                         * there before a run begins is waited for. Not used for host memory */
 };
 
-/* Gives the input that the chain calls "memory NAME" its array. `about` states what the values are:
- * axes with spacing, unit and angles, quantity, unit, geometry and beam; its rank, sizes and dtype
- * have to be those of the array, its data is not looked at, and its bits `valid` are copied. NULL:
- * an intensity with distances of one pixel. All of it is copied but the values, which the caller
- * keeps, unchanged, until the last plan of the chain is destroyed. An array in C order is read
- * where it is; of one with other strides each slab is copied when it is needed. An array in the
- * memory of a CUDA device is in C order and has one volume, and the chain runs on that device.
- * Images have the types u8 to i32 and f32. TS_BAD_CHAIN: the chain has no such input
- * (memory-unknown). TS_BAD_INPUT: the array cannot be an image (memory-array), or `about` does not
- * describe it (memory-about). */
+/* Gives the input that the chain calls "memory NAME" its array. `about` states what the values
+ * are: axes with spacing, unit and angles, quantity, unit, geometry and beam; its rank, sizes
+ * and dtype have to be those of the array, its data is not looked at, and its bits `valid` are
+ * copied. NULL: an intensity with distances of one pixel. All of it is copied but the values,
+ * which the caller keeps until the last plan of the chain is destroyed, and changes between runs
+ * only. An array in C order is read where it is; of one with other strides each slab is copied
+ * when it is needed. An array in the memory of a CUDA device is in C order and has one volume,
+ * and the chain runs on that device. Images have the types u8 to i32 and f32. TS_BAD_CHAIN: the
+ * chain has no such input (memory-unknown). TS_BAD_INPUT: the array cannot be an image (memory-
+ * array), or `about` does not describe it (memory-about). */
 TS_PUBLIC enum ts_status ts_chain_set_array(struct ts_chain *chain, const char *name,
                                             const struct ts_array *array,
                                             const struct ts_image *about, struct ts_diag *diag);

@@ -363,6 +363,7 @@ struct Plan {
         options.threads = threads;
         options.memory_bytes = memory_bytes;
         options.force = force;
+        options.arrays = 1; // a run hands every image to Python
         enum ts_status status;
         {
             nb::gil_scoped_release released;

@@ -512,9 +512,9 @@ static cudaError_t allocate_on_device(const struct cuda_session *session, size_t
 {
     const struct cuda_memory *memory = session->memory;
     const struct ts_allocator *caller = memory ? &memory->allocator : NULL;
+    const size_t all = ts_cuda_stride(bytes); /* as a kept piece of as many bytes may be taken */
     if (!caller || !caller->allocate)
-        return cudaMalloc(at, bytes);
-    const size_t all = ts_cuda_stride(bytes);
+        return cudaMalloc(at, all);
     *at = caller->allocate(caller->user, all, memory->device.index, memory->stream);
     if (!*at)
         return cudaErrorMemoryAllocation;
@@ -538,7 +538,7 @@ static void *session_allocate(struct cuda_session *session, size_t bytes, int ki
     if (!piece)
         return NULL;
     const cudaError_t error = kind == PINNED
-                                  ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault)
+                                  ? cudaHostAlloc(&piece->at, piece->bytes, cudaHostAllocDefault)
                                   : allocate_on_device(session, bytes, &piece->at);
     return keep_piece(session, piece, error, bytes) == TS_OK ? piece->at : NULL;
 }

@@ -220,11 +220,14 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     return TS_OK;
 }
 
+/* The caller may have written other values since the last run. */
 static enum ts_status memory_start(struct source *base, int threads, int64_t ahead,
                                    struct ts_diag *diag)
 {
     struct memory_source *source = (struct memory_source *)base;
     (void)ahead;
+    for (int64_t i = 0; i < ts_source_total(base); i++)
+        *base->slices[i].pixel_sha256 = '\0';
     if (!source->readers)
         source->readers = ts_pool_create(threads);
     return source->readers ? TS_OK : ts_diag_no_memory(diag, 0);

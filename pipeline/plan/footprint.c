@@ -225,7 +225,7 @@ bool ts_plan_encodes(const struct ts_plan *plan)
 {
     return plan->cuda && plan->chain->output.path && plan->n_volumes == 1 &&
            plan->value_axis.n == 0 && plan->chain->output.compression != CHAIN_STORED &&
-           plan->chain->output.n_sinks == 0;
+           plan->chain->output.n_sinks == 0 && !plan->options.arrays;
 }
 
 struct source *ts_plan_reader(const struct plan_node *node)

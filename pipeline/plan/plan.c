@@ -195,6 +195,7 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
     plan->options.on_event = options->on_event;
     plan->options.user = options->user;
     plan->options.allocator = ts_allocator_known(options);
+    plan->options.arrays = options->arrays != 0;
     plan->options.profile =
         options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile))
                          : NULL;

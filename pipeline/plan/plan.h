@@ -139,6 +139,7 @@ struct run_options {
     enum ts_status (*on_end)(void *user, const struct run *run);
     void *end_user;
     struct ts_allocator allocator; /* all members are zero: there is none */
+    bool arrays;                   /* as in ts_options */
     struct run_kept *kept;         /* NULL: the memory of the run is freed as it ends */
 };
 

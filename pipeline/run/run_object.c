@@ -119,12 +119,13 @@ static enum ts_status set_taker(struct ts_run *run, const char *name, struct run
                              "the run is shared by %d processes, each of which has a part of the "
                              "image '%s'",
                              run->plan->n_ranks, name);
-    if (ts_plan_encodes(run->plan))
-        return ts_diag_error(
-            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-encoded"},
-            "the image '%s' leaves the device compressed, for the HDF5 file, and an "
-            "array needs its values",
-            name);
+    if (ts_plan_encodes(run->plan)) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-encoded"},
+                      "the image '%s' leaves the device compressed, for the HDF5 file, and an "
+                      "array needs its values",
+                      name);
+        return ts_diag_hint(diag, "the option `arrays` has the CUDA device hand the values over");
+    }
     while (place < run->options.n_takers && run->takers[place].node != taker.node)
         place++;
     if (place < run->options.n_takers && !run->kept.captured &&

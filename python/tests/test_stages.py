@@ -104,7 +104,8 @@ def test_torch(volume):
 
 def test_jax(volume):
     jax = pytest.importorskip("jax")
-    smooth = ts.gaussian(jax.numpy.asarray(volume), sigma=1.5)
+    with jax.default_device(jax.devices("cpu")[0]):
+        smooth = ts.gaussian(jax.numpy.asarray(volume), sigma=1.5)
     assert isinstance(smooth, jax.Array)
     assert numpy.array_equal(numpy.asarray(smooth), ts.gaussian(volume, sigma=1.5))
     assert numpy.asarray(jax.numpy.zeros(volume.shape)).sum() == 0

@@ -438,6 +438,7 @@ static struct trial plan_on_device(const char *text, const struct ts_array *in, 
     struct ts_options options = TS_OPTIONS_DEFAULT;
     options.device = device;
     options.force = true;
+    options.arrays = 1;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &trial.chain, diag);
     if (status == TS_OK)
         status = ts_chain_set_array(trial.chain, "volume", in, NULL, diag);
@@ -505,11 +506,13 @@ Test(arrays, arrays_of_a_device_are_read_and_written_in_place_on_cuda)
     /* The file records digests of the input, for which the slices are brought to the host. */
     char folder[64], text[256];
     ts_test_folder(folder, sizeof folder);
-    snprintf(text, sizeof text,
-             "tomostage: 2\ninput: {memory: volume}\nstages: [box: {radius: 1}]\n"
-             "output: {hdf5: %s/out.h5, compression: none}\n",
-             folder);
-    check_on_device(session, text, "data", "cuda");
+    for (int packed = 0; packed < 2; packed++) {
+        snprintf(text, sizeof text,
+                 "tomostage: 2\ninput: {memory: volume}\nstages: [box: {radius: 1}]\n"
+                 "output: {hdf5: %s/out.h5%s}\n",
+                 folder, packed ? "" : ", compression: none");
+        check_on_device(session, text, "data", "cuda");
+    }
     ts_cuda_session_destroy(session);
     ts_test_end_cuda();
 }
