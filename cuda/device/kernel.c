@@ -24,19 +24,13 @@ enum { GRANTS = 512, PROBES = 16 };
 struct grant {
     const void *_Atomic kernel; /* NULL: the place is free */
     struct {
-        _Atomic unsigned session; /* the newest session then */
+        _Atomic unsigned session; /* how many were begun then */
         _Atomic size_t bytes;
     } of[CUDA_MAX_DEVICES];
 };
 
 static struct grant grants[GRANTS];
 static pthread_mutex_t granting = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic unsigned newest_session = 1;
-
-void ts_cuda_shared_renew(void)
-{
-    atomic_fetch_add(&newest_session, 1);
-}
 
 /* Returns the kernel's place; NULL if all that it may have are taken. */
 static struct grant *grant_of(const void *kernel)
@@ -54,7 +48,7 @@ static struct grant *grant_of(const void *kernel)
 static cudaError_t allow(const void *kernel, int device, size_t bytes)
 {
     struct grant *grant = grant_of(kernel);
-    const unsigned session = atomic_load(&newest_session);
+    const unsigned session = ts_cuda_sessions_begun();
     if (!grant)
         return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     (int)bytes);

@@ -16,8 +16,6 @@ enum ts_status ts_cuda_launched(const struct stage_context *context, const char 
  * kernel's static memory. */
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel,
                               size_t bytes);
-/* Forgets what kernels were allowed, since a device may have a new context. */
-void ts_cuda_shared_renew(void);
 /* Loads kernels onto the current device. Otherwise CUDA loads each at its first launch, and first
  * waits until the device has no work: a slab would then start only after the slab before it is
  * done. */

@@ -92,12 +92,18 @@ struct cuda_session {
 };
 
 static _Atomic uint64_t launches;
+static _Atomic unsigned sessions_begun;
 static const char *_Atomic last_launched;
 static _Atomic size_t held, most_held;
 
 uint64_t ts_cuda_launch_count(void)
 {
     return atomic_load(&launches);
+}
+
+unsigned ts_cuda_sessions_begun(void)
+{
+    return atomic_load(&sessions_begun);
 }
 
 const char *ts_cuda_last_launched(void)
@@ -273,7 +279,7 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
     session->device = *device;
     session->diag = diag;
     session->bytes = bytes;
-    ts_cuda_shared_renew();
+    atomic_fetch_add(&sessions_begun, 1);
     const cudaError_t started = cudaSetDevice(device->index);
     enum ts_status status = started == cudaErrorMemoryAllocation
                                 ? refuse_start(device, bytes, diag)
@@ -390,6 +396,20 @@ static void give_back(struct cuda_session *session)
     while (*end)
         end = &(*end)->next;
     *end = session->pieces;
+}
+
+void ts_cuda_return_pinned(struct cuda_session *session)
+{
+    for (struct piece **link = &session->pieces; *link;) {
+        struct piece *piece = *link;
+        if (piece->kind != CALLERS) {
+            link = &piece->next;
+            continue;
+        }
+        *link = piece->next;
+        piece->next = session->memory->pieces;
+        session->memory->pieces = piece;
+    }
 }
 
 void ts_cuda_session_destroy(struct cuda_session *session)

@@ -35,6 +35,8 @@ void ts_cuda_open_end(struct cuda_opening *opening);
  * CUDA itself (code cuda-memory). */
 enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes,
                                       struct ts_diag *diag, struct cuda_session **session);
+/* Returns how many sessions were begun: after each, a device may have a new context. */
+unsigned ts_cuda_sessions_begun(void);
 /* Makes the session's device the thread's current one. NULL does nothing. */
 enum ts_status ts_cuda_use(struct cuda_session *session);
 /* Waits for the queues, whether their work succeeded or not. NULL does nothing. */
@@ -84,6 +86,9 @@ void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes);
  * twelfth of the time of the function above, which must find and clear pages. It fails in the same
  * ways. */
 enum ts_status ts_cuda_pin(struct cuda_session *session, void *at, size_t bytes);
+/* Gives memory of the caller that the session has pinned to the memory that outlives the session,
+ * where another session finds it pinned. */
+void ts_cuda_return_pinned(struct cuda_session *session);
 
 /* Enqueue copies. To overlap, host memory must be pinned. It must stay until the queue has done the
  * copy. */

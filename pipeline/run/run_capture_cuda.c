@@ -135,6 +135,7 @@ static enum ts_status keep_captured(struct run *run)
         return ts_diag_no_memory(run->diag, n * sizeof *captured->drivers);
     captured->session = device->session;
     device->session = NULL;
+    ts_cuda_return_pinned(captured->session); /* the pieces of staging are the next run's */
     for (int32_t i = 0; i < run->plan->n_nodes; i++) {
         captured->drivers[captured->n++] = run->nodes[i].driver;
         run->nodes[i].driver = NULL;
@@ -157,8 +158,10 @@ enum ts_status ts_run_cuda_end_capture(struct run *run, enum ts_status status)
 
 void ts_run_captured_destroy(struct run_captured *captured)
 {
+    if (!captured) /* a run on the CPU does not start the driver */
+        return;
     const int before = ts_cuda_current();
-    struct ts_diag *quiet = captured ? ts_diag_create() : NULL;
+    struct ts_diag *quiet = ts_diag_create();
     for (struct run_captured *next; captured; captured = next) {
         next = captured->next;
         struct cuda_session *session = captured->session;
