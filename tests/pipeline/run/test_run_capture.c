@@ -180,7 +180,7 @@ Test(run_capture, a_graph_has_the_bytes_of_a_run_on_cuda)
         "memory volume | radon views=9 | filter",
         "memory volume | radon views=9 | fbp filter=hann",
         "memory volume | median radius=1 | invert range=[0,1]",
-        "memory volume | resample spacing=0.8 | box radius=1",
+        "memory volume | resample shape=[32,32] | box radius=1",
     };
     begin_device();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
