@@ -96,7 +96,7 @@ int64_t ts_angles_unwrap(double *angles, int64_t n)
     }
     const double mean = n > 1 ? fabs(sum) / (double)(n - 1) : 0;
     if (n < FEWEST || leap == 0 || 2 * n_leaps >= n - 1 ||
-        !((low >= 0 && high < TURN) || (low >= -TURN / 2 && high < TURN / 2)) ||
+        !((low >= 0 && high < TURN) || (low >= -TURN / 2.0 && high < TURN / 2.0)) ||
         (least < 0 && most > 0) || mean > MOST_MEAN || most - least > 2 + uneven * mean)
         return 0;
     for (int64_t i = leap; i < n; i++)
