@@ -71,6 +71,23 @@ const char *ts_array_refusal(struct ts_array *array)
 }
 
 /* Returns the first row of slice i. */
+/* Sets the place of the first byte, and of the one after the last. */
+static void ends_of(const struct ts_array *array, uintptr_t ends[2])
+{
+    ends[0] = (uintptr_t)array->data;
+    ends[1] = ends[0] + ts_dtype_bytes(array->dtype);
+    for (int d = 0; d < array->rank; d++)
+        ends[array->stride[d] > 0] += (uintptr_t)(array->stride[d] * (array->n[d] - 1));
+}
+
+bool ts_array_meets(const struct ts_array *a, const struct ts_array *b)
+{
+    uintptr_t one[2], other[2];
+    ends_of(a, one);
+    ends_of(b, other);
+    return one[0] < other[1] && other[0] < one[1];
+}
+
 static unsigned char *slice_of(const struct ts_array *array, int64_t i)
 {
     unsigned char *at = array->data;

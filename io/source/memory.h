@@ -25,6 +25,9 @@ extern const struct source_format memory_format;
 /* Returns why the array cannot be one of the caller's: a phrase such as "has 5 axes"; NULL: it can.
  * Writes strides where the caller left them out. */
 const char *ts_array_refusal(struct ts_array *array);
+/* Returns true if the bytes from the first to the last of one array reach into those of the other.
+ * Both have strides. */
+bool ts_array_meets(const struct ts_array *a, const struct ts_array *b);
 /* Copies `packed` to slice i, counted through all axes before the last two. */
 void ts_array_put(const struct ts_array *array, int64_t i, const void *packed);
 

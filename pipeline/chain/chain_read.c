@@ -73,7 +73,8 @@ enum ts_status ts_chain_read(const struct ts_context *context, const char *text,
                              const char *name, const char *folder, struct ts_chain **chain,
                              struct ts_diag *diag)
 {
-    return parse(context, text, length, name ? name : "chain", folder, true, chain, diag);
+    return parse(context, text ? text : "", text ? length : 0, name ? name : "chain", folder, true,
+                 chain, diag);
 }
 
 enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,

@@ -545,6 +545,29 @@ Test(arrays, an_array_in_the_order_of_c_is_not_copied)
     }
 }
 
+/* Slabs of the input would be read after others were written there. */
+Test(arrays, an_output_over_an_input_is_refused)
+{
+    static float values[2 * PIXELS];
+    const struct ts_array in = array_of(values + NX * NY, TS_F32);
+    struct trial trial = plan_of("memory volume | gaussian sigma=2 dimensions=3d", &in, NULL);
+    for (int k = 0; k < 3; k++) {
+        const struct ts_array out = array_of(values + k * NX * NY, TS_F32);
+        expect(ts_run_set_array(trial.run, "data", &out, diag), TS_BAD_CHAIN, "memory-array",
+               "overlaps an input");
+    }
+    const struct ts_array behind = array_of(values + NX * NY + PIXELS, TS_F32);
+    cr_assert_eq(ts_run_set_array(trial.run, "data", &behind, diag), TS_OK);
+    finish(&trial);
+}
+
+/* A text of no bytes may have no place, as an empty view of a string in C++. */
+Test(arrays, a_text_of_nothing_is_an_empty_chain)
+{
+    struct ts_chain *chain = NULL;
+    expect(ts_chain_parse(NULL, 0, "test", NULL, &chain, diag), TS_BAD_CHAIN, "chain-empty", "");
+}
+
 /* An array gets the bytes that a file gets. */
 Test(arrays, values_are_those_of_a_file)
 {
