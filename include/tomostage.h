@@ -314,8 +314,8 @@ TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
  * was busy, how many bytes it moved and how fast. Writes nothing without options.profile. */
 TS_PUBLIC void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream);
 /* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any
- * thread. The stop is for one run: that which is at work, else the next one, which then ends as it
- * begins. The one after it runs. */
+ * thread. It stops one run: the run at work or, if none is at work, the next run as soon as it
+ * begins. Later runs are not stopped. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
 /* Asks a running plan that has a checkpoint to end with TS_PAUSED once the present slab is computed
  * and kept. It may be called in a signal handler and from any thread. */

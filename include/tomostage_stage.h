@@ -71,9 +71,9 @@ struct ts_call {
     void *cuda_stream; /* map_cuda(): the cudaStream_t on which to enqueue */
     bool on_cuda;      /* the stage runs on a CUDA device: scratch and images have its memory */
     /* shape(), map() and map_cuda() call it to report an error, on the thread that called them. It
-     * returns `status`, which is TS_BAD_CHAIN if a parameter is wrong, TS_BAD_INPUT if the values
-     * are wrong, else TS_RUN_FAILED. `code` is a short name of the error, and `hint` says what the
-     * user can do (NULL: nothing). */
+     * returns `status`. Pass TS_BAD_CHAIN if a parameter is wrong, TS_BAD_INPUT if the values are
+     * wrong, else TS_RUN_FAILED. `code` is the short name of the error that is printed in brackets.
+     * `hint` tells the user what to do; it may be NULL. */
     enum ts_status (*refuse)(const struct ts_call *call, enum ts_status status, const char *code,
                              const char *message, const char *hint);
     void *inside; /* the library's */

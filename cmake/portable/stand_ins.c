@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What TOMOSTAGE_PORTABLE puts in the place of code that would drag other libraries in.
+ * A portable build (TOMOSTAGE_PORTABLE) links these functions in place of the real ones, which need
+ * further libraries.
  *
  * libtiff has a table of compressions. A program reads and writes TIFF without compression and with
  * LZW, PackBits and Deflate, and refuses the others by name, so these need no library: libjbig is

@@ -16,8 +16,9 @@
 /* ---- shared memory -----------------------------------------------------------------------------
  *
  * A kernel keeps the shared memory that it was allowed, in its device's context, for all threads.
- * What was allowed is kept here: asking the driver before each launch would lengthen every call,
- * and a launch with less memory must not take away what one of another thread is about to use. */
+ * This table remembers how much each kernel was allowed. So a launch asks the driver only if it
+ * needs more, which makes calls shorter, and it never takes back memory that a launch of another
+ * thread is about to use. */
 
 enum { GRANTS = 512, PROBES = 16 };
 

@@ -219,7 +219,8 @@ static __global__ void __launch_bounds__(TRANSPOSE_THREADS)
     }
 }
 
-/* What a kernel is given of the views. */
+/* Arguments of a kernel. of() returns the views: a table on the device for parallel beams, the
+ * geometry itself for fans. */
 struct parallel_views {
     const struct cuda_back_views *table;
     __device__ __forceinline__ const struct cuda_back_views *of() const
