@@ -82,6 +82,18 @@ struct Diag {
 
 static const char *const dtype_names[] = {"uint8", "int8",    "uint16", "int16",   "uint32",
                                           "int32", "float32", "uint64", "float64", "float16"};
+static const size_t dtype_bytes[] = {1, 1, 2, 2, 4, 4, 4, 8, 8, 2};
+
+/* Makes a slice a volume of one slice. */
+static void add_slice_axis(struct ts_array &array)
+{
+    for (int d = array.rank; d > 0; d--) {
+        array.n[d] = array.n[d - 1];
+        array.stride[d] = array.stride[d - 1];
+    }
+    array.n[0] = 1;
+    array.rank++;
+}
 
 /* An array of the caller's, which is kept while the object lives. */
 struct Array {
@@ -331,14 +343,8 @@ struct Chain {
     {
         Diag diag;
         struct ts_array values = array.as_array(about.image.rank);
-        if (values.rank + 1 == about.image.rank) { /* one slice */
-            for (int d = values.rank; d > 0; d--) {
-                values.n[d] = values.n[d - 1];
-                values.stride[d] = values.stride[d - 1];
-            }
-            values.n[0] = 1;
-            values.rank++;
-        }
+        if (values.rank + 1 == about.image.rank)
+            add_slice_axis(values);
         diag.check(ts_chain_set_array(chain, name.c_str(), &values, &about.image, diag));
         arrays.append(nb::cast(array, nb::rv_policy::copy));
     }
@@ -456,8 +462,7 @@ static enum ts_status take_masked(void *user, const struct ts_image *slab)
 {
     const Masked *to = (const Masked *)user;
     const size_t pixels = (size_t)(slab->axes[1].n * slab->axes[2].n), words = valid_words(*slab);
-    static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 4};
-    const size_t size = pixels * bytes[slab->dtype], n = (size_t)slab->axes[0].n;
+    const size_t size = pixels * dtype_bytes[slab->dtype], n = (size_t)slab->axes[0].n;
     memcpy(to->values + (size_t)slab->z_first * size, slab->data, n * size);
     for (size_t z = 0; z < n; z++)
         for (size_t i = 0; i < pixels; i++)
@@ -486,11 +491,8 @@ struct Run {
     {
         Diag diag;
         struct ts_array values = array.as_array(rank);
-        for (int d = values.rank; values.rank < rank && d >= 0; d--) {
-            values.n[d] = d ? values.n[d - 1] : 1;
-            values.stride[d] = d ? values.stride[d - 1] : values.stride[0];
-        }
-        values.rank = rank;
+        if (values.rank + 1 == rank)
+            add_slice_axis(values);
         diag.check(ts_run_set_array(run, name.c_str(), &values, diag));
         arrays.append(nb::cast(array, nb::rv_policy::copy));
     }
@@ -529,8 +531,7 @@ struct Run {
         for (size_t i = 0; const char *name = ts_run_table_name(run, i); i++) {
             struct ts_image table;
             diag.check(ts_run_table(run, name, &table, diag));
-            static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 4, 8, 8, 2};
-            size_t size = bytes[table.dtype];
+            size_t size = dtype_bytes[table.dtype];
             for (int d = 0; d < table.rank; d++)
                 size *= (size_t)table.axes[d].n;
             tables[name] = nb::make_tuple(dict_of(table), nb::bytes(table.data, size));

@@ -218,13 +218,17 @@ def test_memory_does_not_grow():
 
 
 def test_import_orders():
+    left = []
     for order in ("torch, tomostage", "tomostage, torch", "cupy, tomostage, torch", "tomostage, cupy, torch", "h5py, tomostage"):
         if any(subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True).returncode
                for name in order.split(", ")):
+            left.append(order)
             continue
         text = f"import {order}, torch, tomostage as ts; x = torch.rand(2, 16, 16).cuda(); print(ts.box(x, radius=1).device)"
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
         assert done.returncode == 0 and done.stdout == "cuda:0\n", (order, done.stderr)
+    if left:
+        pytest.skip(f"packages of these orders are not installed: {left}")
 
 
 def test_it_says_what_a_call_takes(capsys):

@@ -18,8 +18,8 @@ import sys
 before = set(sys.modules)
 import tomostage
 new = {name.partition(".")[0] for name in set(sys.modules) - before}
-heavy = {"numpy", "torch", "h5py", "scipy", "pandas", "xarray", "inspect", "dataclasses", "subprocess"} & new
-assert not heavy - {"subprocess"}, heavy
+heavy = {"numpy", "torch", "h5py", "scipy", "pandas", "xarray", "inspect", "dataclasses"} & new
+assert not heavy, heavy
 assert len(set(sys.modules) - before) < 60, sorted(set(sys.modules) - before)
 assert "libcuda" not in open("/proc/self/maps").read()
 """

@@ -2,7 +2,7 @@
 """What can go wrong, as records that programs can read."""
 from collections import namedtuple
 
-STATUSES = {1: "run-failed", 2: "bad-chain", 3: "bad-input", 4: "stopped", 75: "paused"}
+STATUSES = {1: "run-failed", 2: "bad-chain", 3: "bad-input", 4: "stopped"}
 
 Span = namedtuple("Span", "line column length")
 Span.__doc__ = "A place in the chain's text, in bytes, from 1. Line 0: no place."

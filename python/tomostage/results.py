@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from .chain import Table, read
-from .errors import ChainError
+from .errors import STATUSES, ChainError
 
 
 def program():
@@ -42,7 +42,7 @@ def _call(*arguments, answers=(0,)):
     """Starts the program. Its exit codes in `answers` are answers, all others are errors."""
     done = subprocess.run([program(), *map(os.fspath, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode not in answers:
-        status = {2: "bad-chain", 3: "bad-input"}.get(done.returncode, "run-failed")
+        status = STATUSES.get(done.returncode, "run-failed")
         raise ChainError((done.stderr or done.stdout).rstrip(), (), status)
     report = Report(done.stdout + done.stderr)
     report.returncode = done.returncode

@@ -44,8 +44,9 @@ for entry in "${pythons[@]}"; do
     rm -rf "$work/$version"
     "${entry#*=}" -m venv "$work/$version"
     "$work/$version/bin/pip" install -q "$wheel" pytest h5py
-    (cd "$work" && PATH=$work/$version/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 "$work/$version/bin/python" -m pytest -q -p no:cacheprovider \
+    (cd "$work" && PATH=$work/$version/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 "$work/$version/bin/python" -m pytest -q -rs -p no:cacheprovider \
         "$source/python/tests") >"$work/log" 2>&1 || fail "Python $version: $(cat "$work/log")"
+    grep '^SKIPPED' "$work/log" || true
     "$work/$version/bin/tomostage" --version >/dev/null || fail "Python $version: the command does not run"
     echo "Python $version: $(basename "$wheel"), $(($(stat -c %s "$wheel") / 1000)) kB, $(tail -n 1 "$work/log")"
 done

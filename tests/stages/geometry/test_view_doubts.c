@@ -291,7 +291,7 @@ Test(view_doubts, sums_that_differ_and_drifts_are_found)
     }
 }
 
-/* Of an even drift over a whole turn a third is left, also of a wide row; over half a turn it is
+/* Of an even drift over a whole turn a sixth is left in the deviation, also of a wide row; over half a turn it is
  * another axis. */
 Test(view_doubts, even_drifts_of_wide_rows_are_found)
 {
