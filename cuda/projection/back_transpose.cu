@@ -137,14 +137,14 @@ struct fan_ray {
                               * are between them */
     struct beam_ray before, behind;
 
-    __device__ __forceinline__ fan_ray(const struct transpose_fans *fans, int64_t v, int64_t d)
-        : view(fans->at[v]), grid(fans->grid), detector(d), view_index(v)
+    __device__ __forceinline__ fan_ray(const struct transpose_fans &fans, int64_t v, int64_t d)
+        : view(fans.at[v]), grid(fans.grid), detector(d), view_index(v)
     {
         const struct beam_angle angle = {view.cosine, view.sine};
-        const struct beam_detector *own = fans->detectors + d;
-        along_rows = ts_beam_ray(&fans->geometry, angle, own[1]).along_rows;
-        before = ts_beam_ray_along(&fans->geometry, angle, own[0], along_rows);
-        behind = ts_beam_ray_along(&fans->geometry, angle, own[2], along_rows);
+        const struct beam_detector *own = fans.detectors + d;
+        along_rows = ts_beam_ray(&fans.geometry, angle, own[1]).along_rows;
+        before = ts_beam_ray_along(&fans.geometry, angle, own[0], along_rows);
+        behind = ts_beam_ray_along(&fans.geometry, angle, own[2], along_rows);
         turned = !(across(angle, own[0]) * across(angle, own[1]) > 0 &&
                    across(angle, own[1]) * across(angle, own[2]) > 0);
     }
@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(TRANSPOSE_THREADS)
     if (d >= size.n_detectors)
         return;
     for (int64_t i = blockIdx.y; i < n_groups * size.n_views; i += gridDim.y) {
-        const Ray ray(views.of(), i % size.n_views, d);
+        const Ray ray(views, i % size.n_views, d);
         const int64_t z = i / size.n_views * PIXEL_SLICES,
                       n_lines = ray.along_rows ? size.n_rows : size.n_columns,
                       n = ray.along_rows ? size.n_columns : size.n_rows;
@@ -219,24 +219,6 @@ static __global__ void __launch_bounds__(TRANSPOSE_THREADS)
     }
 }
 
-/* Arguments of a kernel. of() returns the views: a table on the device for parallel beams, the
- * geometry itself for fans. */
-struct parallel_views {
-    const struct cuda_back_views *table;
-    __device__ __forceinline__ const struct cuda_back_views *of() const
-    {
-        return table;
-    }
-};
-
-struct fan_views {
-    struct transpose_fans fans;
-    __device__ __forceinline__ const struct transpose_fans *of() const
-    {
-        return &fans;
-    }
-};
-
 template <class Ray, class Views>
 static enum ts_status back_transpose_launch(const struct stage_context *context,
                                             const struct ts_image *in, struct ts_image *out,
@@ -265,13 +247,13 @@ static enum ts_status back_transpose_map(const struct stage_context *context,
     enum ts_status status;
     if (is_fan) {
         const struct beam_scan scan = ts_reconstruction_scan(&forth);
-        const struct fan_views views = {{(const struct fan_view *)tables,
-                                         detectors_of(&forth, call->constants), scan.grid,
-                                         ts_fan_grid(&scan)}};
-        status = back_transpose_launch<fan_ray>(context, in, out, views, call->stream);
+        const struct transpose_fans fans = {(const struct fan_view *)tables,
+                                            detectors_of(&forth, call->constants), scan.grid,
+                                            ts_fan_grid(&scan)};
+        status = back_transpose_launch<fan_ray>(context, in, out, fans, call->stream);
     } else {
-        const struct parallel_views views = {(const struct cuda_back_views *)tables};
-        status = back_transpose_launch<parallel_ray>(context, in, out, views, call->stream);
+        status = back_transpose_launch<parallel_ray>(
+            context, in, out, (const struct cuda_back_views *)tables, call->stream);
     }
     if (status == TS_OK && filter.name != ROW_FILTER_NONE)
         status = ts_cuda_row_filter_run(&forth, &filter, out, (float *)out->data, call->constants,

@@ -425,32 +425,30 @@ static __global__ void __launch_bounds__(RAY_THREADS)
  * and one adds up these sums in rising order, as the other kernel does: the bytes are the same. */
 template <typename T, class Rays>
 static __global__ void __launch_bounds__(PART_RAYS *RAY_PARTS)
-    project_ray_parts(const T *in, const T *transposed, float *out, Rays rays, int64_t nz, int ny,
-                      int nx, int n_detectors, const int32_t *halt)
+    project_ray_parts(const T *in, const T *transposed, float *out, Rays rays, int ny, int nx,
+                      int n_detectors, const int32_t *halt)
 {
     __shared__ float sums[RAY_PARTS][PART_RAYS];
     if (halt && *halt)
         return;
     const int64_t runs = ts_cuda_parts(n_detectors, PART_RAYS), n_views = rays.n_views;
     const int n_major = max(ny, nx), own = (int)threadIdx.y * RADON_LINES;
-    for (int64_t task = blockIdx.x; task < nz * n_views * runs; task += gridDim.x) {
-        const typename Rays::view view = rays.view_of(task / runs % n_views);
-        const int64_t z = task / runs / n_views, detector = task % runs * PART_RAYS + threadIdx.x;
-        const struct cuda_beam ray = rays.ray_of(view, min(detector, (int64_t)n_detectors - 1));
-        const struct ray_lines lines = lines_of(ray, ny, nx);
-        const T *slice = (ray.along_rows ? in : transposed) + z * ny * nx;
-        float total = 0;
-        for (int m = 0; m < n_major; m += RAY_PARTS * RADON_LINES) {
-            sums[threadIdx.y][threadIdx.x] =
-                sum_between(slice, lines, m + own, m + own + RADON_LINES);
-            __syncthreads();
-            for (int part = 0; threadIdx.y == 0 && part < RAY_PARTS; part++)
-                total += sums[part][threadIdx.x];
-            __syncthreads();
-        }
-        if (threadIdx.y == 0 && detector < n_detectors)
-            out[(z * n_views + ray.view) * n_detectors + detector] = total * ray.length_mm;
+    const int64_t task = blockIdx.x;
+    const typename Rays::view view = rays.view_of(task / runs % n_views);
+    const int64_t z = task / runs / n_views, detector = task % runs * PART_RAYS + threadIdx.x;
+    const struct cuda_beam ray = rays.ray_of(view, min(detector, (int64_t)n_detectors - 1));
+    const struct ray_lines lines = lines_of(ray, ny, nx);
+    const T *slice = (ray.along_rows ? in : transposed) + z * ny * nx;
+    float total = 0;
+    for (int m = 0; m < n_major; m += RAY_PARTS * RADON_LINES) {
+        sums[threadIdx.y][threadIdx.x] = sum_between(slice, lines, m + own, m + own + RADON_LINES);
+        __syncthreads();
+        for (int part = 0; threadIdx.y == 0 && part < RAY_PARTS; part++)
+            total += sums[part][threadIdx.x];
+        __syncthreads();
     }
+    if (threadIdx.y == 0 && detector < n_detectors)
+        out[(z * n_views + ray.view) * n_detectors + detector] = total * ray.length_mm;
 }
 
 /* `columns`: rays may read columns. */
@@ -471,7 +469,7 @@ static enum ts_status by_rays(const struct stage_context *context, const Rays &r
         const int64_t runs = nz * out->axes[1].n * ts_cuda_parts(n_detectors, PART_RAYS);
 #define LAUNCH(T)                                                                                  \
     project_ray_parts<T><<<(unsigned)runs, dim3(PART_RAYS, RAY_PARTS), 0, call->stream>>>(         \
-        (const T *)in->data, (const T *)call->scratch, (float *)out->data, rays, nz, ny, nx,       \
+        (const T *)in->data, (const T *)call->scratch, (float *)out->data, rays, ny, nx,           \
         (int)n_detectors, context->halt)
         TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH

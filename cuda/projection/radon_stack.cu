@@ -177,6 +177,20 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
     }
 }
 
+/* Walks up to line `end`. FAR: rays may be 2 pixels apart or more. */
+template <bool FAR, int V>
+static __device__ __forceinline__ void walk_lines(struct walk *walk, int end,
+                                                  const struct cuda_beam *beam, int detector,
+                                                  struct slice_samples<V> sums[GROUP])
+{
+    if (walk->apart >> 32 == 0)
+        walk_near<0>(walk, end, sums);
+    else if (!FAR || walk->apart >> 32 == 1)
+        walk_near<1>(walk, end, sums);
+    else
+        walk_far(walk, end, beam, detector, sums);
+}
+
 /* The grid is that of ray_patches.cuh, for views of one major axis. FAR: rays may be 2 pixels apart
  * or more; without FAR a thread needs fewer registers. */
 template <int V, bool FAR>
@@ -204,12 +218,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
         const int stop = min(end, walk.m / RADON_LINES * RADON_LINES + RADON_LINES);
         struct slice_samples<V> sums[GROUP] = {
         };
-        if (walk.apart >> 32 == 0)
-            walk_near<0>(&walk, stop, sums);
-        else if (!FAR || walk.apart >> 32 == 1)
-            walk_near<1>(&walk, stop, sums);
-        else
-            walk_far(&walk, stop, beam, detector, sums);
+        walk_lines<FAR>(&walk, stop, beam, detector, sums);
         ts_cuda_totals_add<V>(totals + threadIdx.x, STACK_THREADS, sums);
     }
     write_group<V>(totals, beam, &size, detector, out);
@@ -244,12 +253,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
         walk.m = max(own, all.m);
         walk.at += (walk.m - all.m) * all.step;
         walk.line += (walk.m - all.m) * (int64_t)all.stride;
-        if (walk.apart >> 32 == 0)
-            walk_near<0>(&walk, stop, sums);
-        else if (!FAR || walk.apart >> 32 == 1)
-            walk_near<1>(&walk, stop, sums);
-        else
-            walk_far(&walk, stop, beam, detector, sums);
+        walk_lines<FAR>(&walk, stop, beam, detector, sums);
         for (int turn = 0; turn < BLOCK_VIEWS; turn++) {
             __syncthreads();
             if (turn == warp)

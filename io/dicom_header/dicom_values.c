@@ -514,6 +514,8 @@ static void compare_shared(struct scan *scan, const struct wanted *want)
     const struct dicom_image *frame = ts_dicom_current_image(scan);
     const char *here = (const char *)frame + want->offset,
                *all = (const char *)&scan->image + want->offset;
+    if (scan->file->warning) /* the first one stays */
+        return;
     bool differs = want->kind == VALUE_TEXT && strcmp(here, all) != 0;
     for (size_t i = 0; want->kind != VALUE_TEXT && i < want->size; i++) {
         const double a = ((const double *)here)[i], b = ((const double *)all)[i];

@@ -133,18 +133,21 @@ static double read_duration(const struct dicom_series *series, size_t v, size_t 
     return ms > 0 ? ms * 1e-3 : NAN;
 }
 
+/* Returns the longest step of a clock at slice z, in seconds. */
+static double measure_step(const struct dicom_series *series, const struct clock *clock, size_t z)
+{
+    double step = 0;
+    for (size_t v = 1; v < series->n_volumes; v++)
+        step = fmax(step, clock->factor * fabs(read_clock(series, clock->place, v, z) -
+                                               read_clock(series, clock->place, v - 1, z)));
+    return step;
+}
+
 /* Returns how far a reference time may be from the beginning of its frame: as long as that lasts,
- * else the longest step of the reference times. */
-static double measure_freedom(const struct dicom_series *series, const struct clock *clock,
-                              size_t v, size_t z)
+ * else `step`. */
+static double measure_freedom(const struct dicom_series *series, size_t v, size_t z, double step)
 {
     const double lasts = fmax(read_duration(series, v, z), read_duration(series, 0, z));
-    double step = 0;
-    if (clock->place != DICOM_NUMBER(frame_reference_ms))
-        return 0;
-    for (size_t k = 1; isnan(lasts) && k < series->n_volumes; k++)
-        step = fmax(step, clock->factor * fabs(read_clock(series, clock->place, k, z) -
-                                               read_clock(series, clock->place, k - 1, z)));
     return isnan(lasts) ? step : lasts;
 }
 
@@ -153,20 +156,24 @@ static double measure_freedom(const struct dicom_series *series, const struct cl
 static double measure_difference(const struct dicom_series *series, const struct clock *clock,
                                  size_t place, double factor)
 {
+    const bool reference = clock->place == DICOM_NUMBER(frame_reference_ms);
     double most = 0, span = 0;
-    for (size_t v = 1; v < series->n_volumes; v++)
-        for (size_t z = 0; z < series->n_slices; z++) {
+    for (size_t z = 0; z < series->n_slices; z++) {
+        const double step = reference ? measure_step(series, clock, z) : 0;
+        for (size_t v = 1; v < series->n_volumes; v++) {
             const double passed = factor * (read_clock(series, place, v, z) -
                                             read_clock(series, place, 0, z)),
                          other = clock->factor * (read_clock(series, clock->place, v, z) -
                                                   read_clock(series, clock->place, 0, z)),
-                         off = fabs(passed - other) - measure_freedom(series, clock, v, z);
+                         off = fabs(passed - other) -
+                               (reference ? measure_freedom(series, v, z, step) : 0);
             if (isnan(other))
                 return 0;
             span = fmax(span, fabs(other));
             if (off > SAME_S + SAME_SHARE * fmax(fabs(passed), fabs(other)))
                 most = fmax(most, off);
         }
+    }
     return span > (clock->doubtful ? LONGEST_CYCLE_S : 0) ? most : 0;
 }
 

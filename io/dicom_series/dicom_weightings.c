@@ -93,17 +93,25 @@ static void settle_b_values(struct dicom_series *series)
 {
     const struct dicom_image *odd = NULL;
     bool zero = true, differ = false;
+    double first = NAN;
     size_t n = 0;
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         zero &= image->b_value == 0;
-        differ |= image->ge_b_value != series->images[0]->ge_b_value;
-        odd = odd || fits_ge(image) ? odd : image;
-        n += !fits_ge(image);
+        if (isnan(image->ge_b_value))
+            continue;
+        const double private = fmod(image->ge_b_value, GE_BIAS);
+        first = isnan(first) ? private : first;
+        differ |= private != first;
+        if (fits_ge(image))
+            continue;
+        odd = odd ? odd : image;
+        n++;
     }
     zero &= differ || n > 0;
     for (size_t i = 0; zero && i < series->n_images; i++)
-        series->images[i]->b_value = NAN;
+        if (!isnan(series->images[i]->ge_b_value))
+            series->images[i]->b_value = NAN;
     if (zero)
         ts_dicom_series_warn(series, "the b-value (0018,9087) is 0 in all images, and GE's private "
                                      "one (0043,1039) is not: the private ones are taken");

@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "core/path.h"
+#include "core/vector3.h"
 #include "io/scan/scan_field.h"
 
 enum { CHAIN_MAX = 16 };
@@ -510,8 +511,7 @@ static int rotation_sense(const struct nexus_places *places, const struct scan_f
 static void warn_of_turning(const struct nexus_places *places, const char *where, const char *name,
                             double degrees, int sense, const double vector[3])
 {
-    const double length =
-        sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
+    const double length = ts_length(vector);
     if (sense == 0) {
         warn(places, where, name, "turns it by %.6g degrees over the projections, and is not used",
              degrees);
@@ -536,8 +536,7 @@ static void warn_of_rotation(const struct nexus_places *places, const char *wher
                              double degrees, const double vector[3])
 {
     const bool half = fabs(fabs(degrees) - 180) < 1e-6, detector = !strcmp(where, "detector");
-    const double length =
-        sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
+    const double length = ts_length(vector);
     if (half && detector && length > 0 && fabs(vector[1]) / length > 0.999999) {
         warn(places, where, name, "turns it by 180 degrees about y: %s", mirrored);
         ts_diag_hint(places->input->diag, "%s", flip_hint);

@@ -210,9 +210,11 @@ bool ts_scan_field_order(const char *names, const char *const read[3], char *tex
         for (int k = 0; k < 3; k++)
             if (stated[i] == axis_meaning(read[k], volume))
                 order[i] = read[k];
+    if (!order[0] || !order[1] || !order[2] || order[0] == order[1] || order[1] == order[2] ||
+        order[2] == order[0])
+        return false;
     snprintf(text, size, "[%s, %s, %s]", order[0], order[1], order[2]);
-    return order[0] && order[1] && order[2] && order[0] != order[1] && order[1] != order[2] &&
-           order[2] != order[0];
+    return true;
 }
 
 static enum ts_status warn_of_names(const struct hdf5_input *input, const struct hdf5_ref *object,

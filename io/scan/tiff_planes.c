@@ -66,7 +66,7 @@ static const char *list_files(const struct tiff_pages *pages, const int64_t *fir
             if (plane > last && (next < 0 || plane < pages->pages[first[next]].plane))
                 next = i;
         }
-        if (next < 0)
+        if (next < 0 || pages->pages[first[next + 1] - 1].plane == 0)
             return NULL;
         text = text ? ts_arena_printf(pages->arena, "%s%s%s", text, *text ? ", " : "",
                                       pages->files[next].path)
@@ -163,20 +163,17 @@ static int find_axis(const struct tiff_page *first, int without)
     return -1;
 }
 
-static void refuse_axes(const struct tiff_pages *pages, const struct tiff_page *first,
+static void refuse_axes(const struct tiff_pages *pages, const struct tiff_page *first, uint64_t n,
                         struct ts_diag *diag)
 {
     const struct tiff_plane_axis *axes = first->axes;
-    uint32_t n = 1;
-    for (int i = 0; i < TIFF_AXES; i++)
-        n *= axes[i].n > 1 ? axes[i].n : 1;
     char groups[32] = "";
     if (axes[TIFF_OTHERS].n > 1)
         snprintf(groups, sizeof groups, ", in %u groups", axes[TIFF_OTHERS].n);
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-axes"),
-                  "%s says that its %u images are of %u channels, %u slices and %u times%s",
-                  pages->files[0].path, n, axes[TIFF_CHANNELS].n, axes[TIFF_SLICE_AXIS].n,
-                  axes[TIFF_TIMES].n, groups);
+                  "%s says that its %llu images are of %u channels, %u slices and %u times%s",
+                  pages->files[0].path, (unsigned long long)n, axes[TIFF_CHANNELS].n,
+                  axes[TIFF_SLICE_AXIS].n, axes[TIFF_TIMES].n, groups);
 }
 
 enum ts_status ts_tiff_check_axes(const struct tiff_pages *pages, const struct tiff_page *first,
@@ -197,7 +194,7 @@ enum ts_status ts_tiff_check_axes(const struct tiff_pages *pages, const struct t
         (first->planes <= 1 && n != (uint64_t)n_of_first && n != (uint64_t)pages->n_pages))
         return TS_OK;
     if (other >= 0) {
-        refuse_axes(pages, first, diag);
+        refuse_axes(pages, first, n, diag);
         return ts_diag_hint(diag,
                             "pick: [0, %u, %u] takes the %ss of the first %s, pick: [%u, %u, %u] "
                             "those of the second",
@@ -207,7 +204,7 @@ enum ts_status ts_tiff_check_axes(const struct tiff_pages *pages, const struct t
     if (pages->along == 0 || pages->along >> along & 1 ||
         (along == TIFF_CHANNELS && first->guessed && axes[along].n > MOST_CHANNELS))
         return TS_OK;
-    refuse_axes(pages, first, diag);
+    refuse_axes(pages, first, n, diag);
     return ts_diag_hint(diag, "pick: [0, %lld] takes the first %s%s, pick: [0, 1] all images",
                         (long long)(n_of_first < pages->n_pages ? n_of_first : pages->n_pages),
                         axis_names[along], n_of_first < pages->n_pages ? " of each file" : "");

@@ -46,12 +46,13 @@ static double unit_mm(const char *text, size_t n)
 }
 
 /* Programs write a resolution of print, such as 72, 96, 300 or 1 per inch, without a measured
-   size. */
+ * size. Finer ones than scanners of paper have are measured. */
 static bool is_of_print(double per_inch)
 {
     const double whole = round(per_inch);
     return fabs(per_inch - whole) < 1e-3 &&
-           (whole == 1 || (whole >= 72 && (fmod(whole, 12) == 0 || fmod(whole, 25) == 0)));
+           (whole == 1 ||
+            (whole >= 72 && whole <= 4800 && (fmod(whole, 12) == 0 || fmod(whole, 25) == 0)));
 }
 
 /* ---- ImageJ ---------------------------------------------------------------------------------- */
@@ -140,9 +141,10 @@ static const char *find_tag(const char *from, const char *end, const char *name,
  * none. */
 static const char *attribute_of(const char *element, const char *end, const char *name)
 {
-    const char *at = strstr(element, name);
-    for (; at && at < end; at = strstr(at + 1, name)) {
-        const char *value = at + strlen(name);
+    const size_t n = strlen(name);
+    const char *at = memmem(element, (size_t)(end - element), name, n);
+    for (; at; at = memmem(at + 1, (size_t)(end - at - 1), name, n)) {
+        const char *value = at + n;
         value += strspn(value, " \t\r\n");
         if (!isspace((unsigned char)at[-1]) || *value != '=')
             continue;
@@ -257,12 +259,15 @@ static void read_planes(struct tiff_library *library, const char *text, const ch
     library->planes = calloc(TIFF_MAX_SIDE, sizeof *library->planes);
     if (!library->planes)
         return;
+    const char *next;
     for (const char *at = find_tag(pixels_end, last, "TiffData", false); at && !map.contradictory;
-         at = find_tag(at, last, "TiffData", false)) {
-        const char *end = strchr(at, '>'),
-                   *close = end && end[-1] != '/' ? find_tag(end, last, "TiffData", true) : NULL;
+         at = next) {
+        const char *end = strchr(at, '>');
         if (!end)
             break;
+        next = find_tag(end, last, "TiffData", false);
+        const char *close =
+            end[-1] != '/' ? find_tag(end, next ? next : last, "TiffData", true) : NULL;
         if (!is_elsewhere(&map, end, close, known))
             add_pages(&map, at, end);
     }

@@ -236,7 +236,6 @@ static enum ts_status add_views(struct api *api, const struct views *views, bool
     if (status == TS_OK) {
         row.value = 1e3 * ts_median(seconds, runs);
         row.beside = 1e3 * ts_median(seconds + runs, runs);
-        row.ratio = row.value / row.beside;
         row.goal = 1.5;
         snprintf(row.note, sizeof row.note, "beside one call of %d views", VIEWS);
         status = ts_api_add(api, &row, &row.ratio, false);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lab/bench/api.h"
+#include "lab/bench/bench.h"
 
 static struct api_request arguments = {.side = 64, .runs = 5, .cycles = 100};
 
@@ -13,22 +14,11 @@ static struct api_request arguments = {.side = 64, .runs = 5, .cycles = 100};
 static bool parse_parts(const struct command *command, const struct command_option *option,
                         const char *value)
 {
-    for (const char *at = value;; at++) {
-        const size_t length = strcspn(at, ",");
-        int i = 0;
-        while (i < API_PARTS && (strlen(ts_api_parts[i].name) != length ||
-                                 strncmp(ts_api_parts[i].name, at, length) != 0))
-            i++;
-        if (i == API_PARTS) {
-            ts_command_wrong(command, "'--%s %s' is not a list of parts such as calls,views",
-                             option->name, value);
-            return false;
-        }
-        arguments.parts[i] = true;
-        at += length;
-        if (!*at)
-            return true;
-    }
+    if (ts_bench_pick(value, ts_api_parts, sizeof *ts_api_parts, API_PARTS, arguments.parts))
+        return true;
+    ts_command_wrong(command, "'--%s %s' is not a list of parts such as calls,views", option->name,
+                     value);
+    return false;
 }
 
 static const struct command_option options[] = {

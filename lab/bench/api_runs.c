@@ -136,7 +136,7 @@ static enum ts_status kernels_of(struct api *api, const struct ts_array *in, boo
     struct ts_options options = ts_api_options(api);
     struct profile_sum sums[TRACE_PARTS];
     struct profile_memory memory;
-    struct api_trial trial;
+    struct api_trial trial = {0};
     struct api_array out = {0};
     struct trace *trace = NULL;
     char name[320], file[336], digest[DIGEST_TEXT_BYTES];
@@ -145,8 +145,9 @@ static enum ts_status kernels_of(struct api *api, const struct ts_array *in, boo
     snprintf(file, sizeof file, "%s.json", name);
     options.profile = name;
     options.force = true;
-    enum ts_status status =
-        arena ? ts_api_trial(volume_chain, in, NULL, &options, api->diag, &trial) : TS_RUN_FAILED;
+    enum ts_status status = arena
+                                ? ts_api_trial(volume_chain, in, NULL, &options, api->diag, &trial)
+                                : ts_diag_no_memory(api->diag, 0);
     if (status == TS_OK)
         status = take_result(api, &trial, on_host, &out);
     for (int i = 0; status == TS_OK && i < 2; i++) /* the first loads kernels */

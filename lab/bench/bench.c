@@ -361,3 +361,22 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     ts_table_clear(&bench.rows);
     return status == TS_OK && bench.n_failed > 0 ? TS_RUN_FAILED : status;
 }
+
+bool ts_bench_pick(const char *names, const void *table, size_t bytes, int n, bool *picked)
+{
+    for (const char *at = names;; at++) {
+        const size_t length = strcspn(at, ",");
+        int i = 0;
+        for (; i < n; i++) {
+            const char *name = *(const char *const *)((const char *)table + (size_t)i * bytes);
+            if (strlen(name) == length && strncmp(name, at, length) == 0)
+                break;
+        }
+        if (i == n)
+            return false;
+        picked[i] = true;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}

@@ -250,4 +250,8 @@ void ts_bench_fill(const struct bench_case *which, struct ts_image *image);
  * out. */
 struct ts_image ts_bench_image(const struct bench_case *which);
 
+/* Marks the names, parted by commas, of a table of n structs whose first member is their name.
+ * Returns false if one is not there. */
+bool ts_bench_pick(const char *names, const void *table, size_t bytes, int n, bool *picked);
+
 #endif

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lab/bench/bench.h"
 #include "lab/bench/runs.h"
 
 static struct runs_request arguments = {.smaller = 1, .runs = 3};
@@ -13,22 +14,10 @@ static struct runs_request arguments = {.smaller = 1, .runs = 3};
 static bool parse_jobs(const struct command *command, const struct command_option *option,
                        const char *value)
 {
-    for (const char *at = value;; at++) {
-        const size_t length = strcspn(at, ",");
-        int i = 0;
-        while (i < RUNS_JOBS && (strlen(ts_runs_jobs[i].name) != length ||
-                                 strncmp(ts_runs_jobs[i].name, at, length) != 0))
-            i++;
-        if (i == RUNS_JOBS) {
-            ts_command_wrong(command, "'--%s %s' is not a list of jobs such as A,B", option->name,
-                             value);
-            return false;
-        }
-        arguments.jobs[i] = true;
-        at += length;
-        if (!*at)
-            return true;
-    }
+    if (ts_bench_pick(value, ts_runs_jobs, sizeof *ts_runs_jobs, RUNS_JOBS, arguments.jobs))
+        return true;
+    ts_command_wrong(command, "'--%s %s' is not a list of jobs such as A,B", option->name, value);
+    return false;
 }
 
 static const struct command_option options[] = {

@@ -95,19 +95,19 @@ static bool write_sweep(struct writing *to, const struct param_set *set,
 }
 
 /* Writes a path of one line or of YAML, without quotes if neither needs them. */
-static void write_path(struct writing *to, const char *path)
+static bool write_path(struct writing *to, const char *path)
 {
-    bool plain = isalpha((unsigned char)*path) || *path == '/' || *path == '.';
-    for (const char *c = path; *c; c++) {
+    const struct node word = {.kind = NODE_SCALAR, .text = path};
+    bool plain = (isalpha((unsigned char)*path) || *path == '/' || *path == '.') &&
+                 !ts_tree_is_nothing(&word);
+    for (const char *c = path; *c; c++)
         plain &= isalnum((unsigned char)*c) || strchr("_./-+", *c);
-        to->unfit |= to->one_line && ((unsigned char)*c < 0x20 || *c == 0x7F);
-    }
     const struct param text = {.kind = PARAM_TEXT};
     const struct param_set set = {.params = &text, .n_params = 1};
-    if (plain)
-        fputs(path, to->out);
-    else
-        write_value(to, &set, 0, &path);
+    if (!plain)
+        return write_value(to, &set, 0, &path);
+    fputs(path, to->out);
+    return true;
 }
 
 /* Writes the paths of a source. Several are a list. */
@@ -117,8 +117,7 @@ static bool write_paths(struct writing *to, const struct param_set *set, size_t 
     const bool several = set->params[i].kind == PARAM_TEXTS;
     if (several && texts->n != 1)
         return write_value(to, set, i, NULL);
-    write_path(to, several ? texts->items[0] : *(const char *const *)ts_param_field(set, i));
-    return true;
+    return write_path(to, several ? texts->items[0] : *(const char *const *)ts_param_field(set, i));
 }
 
 /* Writes the parameters of an owner but `path`, the index of its paths. `sweep` is the sweep of one
@@ -189,14 +188,14 @@ static bool write_stage(struct writing *to, const struct ts_chain *chain, int32_
 }
 
 /* Writes the format of an output and its path. */
-static void write_sink(struct writing *to, const char *format, const char *path)
+static bool write_sink(struct writing *to, const char *format, const char *path)
 {
     if (to->one_line)
         fprintf(to->out, "%s%s ", to->first ? "" : " | ", format);
     else
         fprintf(to->out, "%s%s: ", to->first ? "" : ", ", format);
     to->first = false;
-    write_path(to, path);
+    return write_path(to, path);
 }
 
 /* Leaves out every parameter that has its default and, for the record, the paths. */
@@ -219,12 +218,11 @@ static bool write_output(struct writing *to, const struct ts_chain *chain)
         return true;
     fputs(to->one_line ? " | " : "output: {", to->out);
     to->first = true;
-    if (paths && output.path)
-        write_sink(to, "hdf5", output.path);
-    for (int32_t i = 0; paths && i < output.n_sinks; i++)
-        write_sink(to, output.sinks[i].format->name, output.sinks[i].path);
+    bool ok = !paths || !output.path || write_sink(to, "hdf5", output.path);
+    for (int32_t i = 0; ok && paths && i < output.n_sinks; i++)
+        ok = write_sink(to, output.sinks[i].format->name, output.sinks[i].path);
     set.idle = ~set.given & ((1u << set.n_params) - 1);
-    const bool ok = write_params(to, &set, NULL, (size_t)NO_PATH);
+    ok = ok && write_params(to, &set, NULL, (size_t)NO_PATH);
     fputs(to->one_line ? "" : "}\n", to->out);
     return ok;
 }

@@ -152,7 +152,6 @@ enum ts_status ts_run_cuda_end_capture(struct run *run, enum ts_status status)
         ts_cuda_lend_end(device->session);
     if (status == TS_OK)
         status = keep_captured(run);
-    ts_cuda_capture_end(run->capture_mode);
     return status;
 }
 

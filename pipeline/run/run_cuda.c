@@ -278,7 +278,7 @@ static bool is_needed_again(const struct run *run)
     return false;
 }
 
-static void device_free(struct run *run)
+static void free_device(struct run *run)
 {
     struct device *device = run->back;
     if (!device)
@@ -299,6 +299,13 @@ static void device_free(struct run *run)
     free(device->halves);
     free(device->downloads);
     free(device);
+}
+
+static void device_free(struct run *run)
+{
+    free_device(run);
+    if (run->captured) /* a capture forbids what frees, too */
+        ts_cuda_capture_end(run->capture_mode);
 }
 
 /* ---- reading and computing ------------------------------------------------------------------- */

@@ -138,8 +138,11 @@ static enum ts_status set_taker(struct ts_run *run, const char *name, struct run
     while (place < run->options.n_takers && run->takers[place].node != taker.node)
         place++;
     if (place < run->options.n_takers && !run->kept.captured &&
-        ts_run_takes_on_device(&run->takers[place]) != ts_run_takes_on_device(&taker))
-        ts_run_kept_clear(&run->kept); /* its images need others now */
+        ts_run_takes_on_device(&run->takers[place]) != ts_run_takes_on_device(&taker)) {
+        const bool executed = run->kept.executed; /* its kernels stay loaded */
+        ts_run_kept_clear(&run->kept);            /* its images need others now */
+        run->kept.executed = executed;
+    }
     run->takers[place] = taker;
     run->options.n_takers = place == run->options.n_takers ? place + 1 : run->options.n_takers;
     return TS_OK;

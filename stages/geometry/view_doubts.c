@@ -580,8 +580,8 @@ static void doubt_leaps(const struct rows *rows, bool comparable, const struct v
                         int64_t view, double step, struct view_doubts *doubts)
 {
     const int64_t v = leaps->view;
-    *doubts =
-        (struct view_doubts){leaps->strays ? VIEWS_STRAY : VIEWS_LEAP, (double)v, (double)leaps->n};
+    *doubts = (struct view_doubts){leaps->strays ? VIEWS_STRAY : VIEWS_LEAP, (double)v,
+                                   (double)leaps->n, NAN, NAN};
     if (!comparable || leaps->strays || leaps->n > 1 || v < 2 || v + 1 >= rows->n_views ||
         shapes_leap(rows, v))
         return;

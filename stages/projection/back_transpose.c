@@ -141,10 +141,7 @@ static size_t back_transpose_scratch(const struct stage_context *context, int64_
  * the ends, so any place there will do. */
 static double past(double place, int64_t n_detectors, int32_t *at)
 {
-    const double end = (double)n_detectors, from = (place < -MARGIN ? -MARGIN
-                                                    : place > end   ? end
-                                                                    : place) +
-                                                   MARGIN;
+    const double from = fmin(fmax(place, -MARGIN), (double)n_detectors) + MARGIN;
     *at = (int32_t)from;
     return from - *at;
 }

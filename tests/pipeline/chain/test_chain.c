@@ -142,6 +142,25 @@ Test(chain, text_of_what_was_given_is_the_same_chain)
     cr_expect_gt(lines, n / 2);
 }
 
+/* Such names mean nothing in YAML unless they are quoted, and others hold what a line cannot. */
+Test(chain, text_keeps_paths_of_any_name)
+{
+    static const char *const paths[] = {"null", "Null", "~", "a b", "./null", "a\tb", "1.nii"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char text[256];
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_chain *chain = NULL;
+        snprintf(text, sizeof text,
+                 "tomostage: 2\ninput: {dicom: \"%s\"}\nstages: [box: {radius: 1}]\n", paths[i]);
+        cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK, "%s",
+                     ts_test_errors(diag));
+        cr_expect(is_same_chain(chain, false, paths[i]));
+        is_same_chain(chain, true, paths[i]);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(chain, text_of_what_was_given_has_no_more)
 {
     static const char line[] =

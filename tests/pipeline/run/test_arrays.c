@@ -431,14 +431,15 @@ static void move(struct cuda_session *session, const struct both *both, bool to_
     cr_assert_eq(ts_cuda_wait(session, CUDA_COMPUTE), TS_OK);
 }
 
-/* Plans the chain on the test's device. */
-static struct trial plan_on_device(const char *text, const struct ts_array *in, const char *device)
+/* Plans the chain on the test's device. `arrays`: an option. */
+static struct trial plan_on_device(const char *text, const struct ts_array *in, const char *device,
+                                   bool arrays)
 {
     struct trial trial = {0};
     struct ts_options options = TS_OPTIONS_DEFAULT;
     options.device = device;
     options.force = true;
-    options.arrays = 1;
+    options.arrays = arrays;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &trial.chain, diag);
     if (status == TS_OK)
         status = ts_chain_set_array(trial.chain, "volume", in, NULL, diag);
@@ -460,7 +461,7 @@ static void check_on_device(struct cuda_session *session, const char *text, cons
     fill(values);
     const struct ts_array here = array_of(values, TS_F32);
     struct ts_image made;
-    struct trial trial = plan_on_device(text, &here, "cuda");
+    struct trial trial = plan_on_device(text, &here, "cuda", true);
     cr_assert_eq(ts_plan_describe(trial.plan, image, &made, diag), TS_OK);
     struct ts_array out = {
         .size = sizeof out, .data = expected, .dtype = made.dtype, .rank = 3, .cuda_device = -1};
@@ -473,7 +474,7 @@ static void check_on_device(struct cuda_session *session, const char *text, cons
     const struct both from = both_of(session, &in), to = both_of(session, &made);
     memcpy(from.host, values, sizeof values);
     move(session, &from, true);
-    struct trial there = plan_on_device(text, &from.array, device);
+    struct trial there = plan_on_device(text, &from.array, device, true);
     char shown[8192];
     ts_plan_text(there.plan, false, shown, sizeof shown);
     cr_assert(!strstr(shown, "upload"), "%s", shown);
@@ -513,6 +514,12 @@ Test(arrays, arrays_of_a_device_are_read_and_written_in_place_on_cuda)
                  folder, packed ? "" : ", compression: none");
         check_on_device(session, text, "data", "cuda");
     }
+    static float values[PIXELS], out[PIXELS];
+    const struct ts_array in = array_of(values, TS_F32), result = array_of(out, TS_F32);
+    struct trial encoded = plan_on_device(text, &in, "cuda", false);
+    cr_assert_eq(ts_run_set_array(encoded.run, "data", &result, diag), TS_BAD_CHAIN);
+    cr_assert(ts_test_record(diag, "memory-encoded"));
+    finish(&encoded);
     ts_cuda_session_destroy(session);
     ts_test_end_cuda();
 }

@@ -255,6 +255,13 @@ Test(run_capture, chains_that_need_the_host_are_refused_by_name_on_cuda)
     expect_ok(ts_run_set_array(trial.run, "data", &other, diag), "an array of the host");
     expect_refused(&trial, NULL, "host memory");
     expect_ok(ts_run_execute(trial.run, diag), "box");
+    /* its kernels are still loaded if the image goes to the device again */
+    expect_ok(ts_run_set_array(trial.run, "data", &trial.out, diag), "an array of the device");
+    ts_test_graph_begin(stream);
+    expect_ok(ts_run_execute(trial.run, diag), "box");
+    struct CUgraphExec_st *graph = ts_test_graph_end(stream);
+    cr_assert(graph);
+    ts_test_graph_destroy(graph);
     finish(&trial);
     end_device();
 }
