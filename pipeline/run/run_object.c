@@ -91,13 +91,13 @@ static const char *misfit(const struct ts_plan *plan, struct ts_array *array,
     for (int d = 0; d < image->rank; d++)
         if (array->n[d] != image->axes[d].n)
             return "has other sizes than the image";
-    for (int32_t i = 0; i < plan->chain->n_sources && array->cuda_device < 0; i++) {
+    for (int32_t i = 0; i < plan->chain->n_sources; i++) {
         const struct chain_source *source = &plan->chain->sources[i];
         const struct memory_input *input =
             source->format == &memory_format
                 ? ((const struct memory_params *)source->set.values)->input
                 : NULL;
-        if (input && input->array.cuda_device < 0 && ts_array_meets(array, &input->array))
+        if (input && ts_array_meets(array, &input->array)) /* no two memories share an address */
             return "overlaps an input, which slabs still read when others are written";
     }
     return NULL;

@@ -478,6 +478,11 @@ static void check_on_device(struct cuda_session *session, const char *text, cons
     char shown[8192];
     ts_plan_text(there.plan, false, shown, sizeof shown);
     cr_assert(!strstr(shown, "upload"), "%s", shown);
+    if (made.dtype == in.dtype && memcmp(to.array.n, from.array.n, sizeof to.array.n) == 0) {
+        cr_assert_eq(ts_run_set_array(there.run, image, &from.array, diag), TS_BAD_CHAIN);
+        cr_assert(ts_test_record(diag, "memory-array"));
+        ts_diag_clear(diag);
+    }
     cr_assert_eq(ts_run_set_array(there.run, image, &to.array, diag), TS_OK);
     for (int round = 0; round < 2; round++) {
         execute(&there);

@@ -234,7 +234,7 @@ Test(run_life, a_stop_between_two_executions_ends_the_next)
 /* The stop of a plan is for the run at work, or for the next one; it does not stay. */
 Test(run_life, a_stop_is_for_one_run_of_a_plan)
 {
-    float values[4 * 8 * 8] = {0};
+    float values[4 * 8 * 8] = {0}, result[4 * 8 * 8];
     const struct ts_array in = array_of(values, 4, 8, 8);
     struct life life = begin_life(NULL, "memory volume | box radius=1 | hdf5 out.h5", &in);
     for (int stops = 0; stops < 4; stops++) {
@@ -245,7 +245,7 @@ Test(run_life, a_stop_is_for_one_run_of_a_plan)
         cr_assert_eq(ts_plan_run(life.plan, diag), TS_OK, "after %d", stops);
     }
     ts_plan_stop(life.plan); /* is not for the runs that the caller made of it */
-    execute_to(&life, values);
+    execute_to(&life, result);
     cr_assert_eq(ts_plan_run(life.plan, diag), TS_STOPPED);
     end_life(&life);
 }
