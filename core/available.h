@@ -11,6 +11,12 @@
 /* Returns the free memory in bytes, or 0 if the system does not report it. */
 int64_t ts_memory_available(void);
 
+/* Returns memory in MiB. */
+static inline double ts_mib(double bytes)
+{
+    return bytes / 1048576.0;
+}
+
 /* Return the bytes that the control groups (versions 1 and 2) of this process leave of their
  * limits, with caches counted as free, and the bytes of this machine that Slurm gave to the job.
  * INT64_MAX means no limit. Files are read below `root`, which is "" for this system. */

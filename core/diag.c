@@ -28,11 +28,13 @@ struct ts_diag {
     struct arena *arena;
     const struct source_text *source;
     char *(*spell)(const char *hint); /* NULL: hints stay as they are */
+    bool names_members;               /* of ts_options, and functions, in hints */
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
-    size_t lost; /* number of warnings and notes that were lost because memory was out */
-    enum ts_status status, newest; /* the status of the first error, and that of the newest record,
-                                    * even if it was not kept */
+    size_t begun; /* number of records at ts_diag_begin() */
+    size_t lost;  /* number of warnings and notes that were lost because memory was out */
+    enum ts_status status, newest; /* the status of the first error since then, and that of the
+                                    * newest record, even if it was not kept */
 };
 
 struct ts_diag *ts_diag_create(void)
@@ -67,17 +69,17 @@ void ts_diag_destroy(struct ts_diag *diag)
 
 size_t ts_diag_count(const struct ts_diag *diag)
 {
-    return diag->count;
+    return diag ? diag->count : 0;
 }
 
 const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i)
 {
-    return i < diag->count ? &diag->entries[i].record : NULL;
+    return i < ts_diag_count(diag) ? &diag->entries[i].record : NULL;
 }
 
 size_t ts_diag_error_count(const struct ts_diag *diag)
 {
-    return diag->errors + diag->errors_dropped;
+    return diag ? diag->errors + diag->errors_dropped : 0;
 }
 
 const char *ts_diag_first_error(const struct ts_diag *diag)
@@ -88,6 +90,12 @@ const char *ts_diag_first_error(const struct ts_diag *diag)
     return NULL;
 }
 
+void ts_diag_begin(struct ts_diag *diag)
+{
+    diag->begun = diag->count;
+    diag->status = TS_OK;
+}
+
 enum ts_status ts_diag_status(const struct ts_diag *diag)
 {
     return diag->status;
@@ -95,6 +103,9 @@ enum ts_status ts_diag_status(const struct ts_diag *diag)
 
 void ts_diag_clear(struct ts_diag *diag)
 {
+    if (!diag)
+        return;
+    /* No other thread reports now. Without memory for a new arena the old one stays. */
     struct arena *fresh = ts_arena_create();
     if (fresh) {
         ts_arena_destroy(diag->arena);
@@ -102,7 +113,7 @@ void ts_diag_clear(struct ts_diag *diag)
         diag->source = NULL;
     }
     diag->count = diag->errors = diag->errors_dropped = diag->lost = 0;
-    diag->status = TS_OK;
+    ts_diag_begin(diag);
 }
 
 void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage)
@@ -119,7 +130,7 @@ void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage)
     }
     diag->count = kept < diag->count ? kept : diag->count;
     diag->status = TS_OK;
-    for (size_t i = 0; i < diag->count && diag->status == TS_OK; i++)
+    for (size_t i = diag->begun; i < diag->count && diag->status == TS_OK; i++)
         if (diag->entries[i].record.severity == TS_ERROR)
             diag->status = diag->entries[i].record.status;
     pthread_mutex_unlock(&diag->lock);
@@ -232,6 +243,44 @@ void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char
     ADD(TS_NOTE, TS_OK);
 }
 
+/* Copies the hint with members of ts_options, and functions, in place of the program's options; a
+ * value of bytes such as 47M becomes a number, and that of --device a text. */
+static void name_members(char *out, size_t size, const char *hint)
+{
+    static const struct {
+        const char *option, *name;
+    } names[] = {
+        {"--device", "options.device"},         {"--memory", "options.memory_bytes"},
+        {"--threads", "options.threads"},       {"--gpu-memory", "options.gpu_memory_bytes"},
+        {"--force", "options.force"},           {"--profile", "options.profile"},
+        {"--checkpoint", "options.checkpoint"}, {"--resume", "options.resume"},
+        {"--resume-from", "ts_plan_resume()"},  {"--set", "ts_chain_set()"}};
+    for (size_t used = 0; used + 1 < size && *hint;) {
+        const size_t length = strncmp(hint, "--", 2) == 0 ? 2 + strcspn(hint + 2, " ,;.)`") : 0;
+        size_t i = 0;
+        long long mebibytes;
+        char device[32];
+        int end = 0;
+        while (i < sizeof names / sizeof *names &&
+               (strlen(names[i].option) != length || strncmp(hint, names[i].option, length) != 0))
+            i++;
+        if (length == 0 || i == sizeof names / sizeof *names) {
+            out[used++] = *hint++;
+            out[used] = '\0';
+            continue;
+        }
+        hint += length;
+        if (sscanf(hint, " %lldM%n", &mebibytes, &end) == 1 && end > 0)
+            snprintf(out + used, size - used, "%s = %lld", names[i].name, mebibytes << 20);
+        else if (i == 0 && sscanf(hint, " %31[a-z0-9:N]%n", device, &end) == 1 && end > 0)
+            snprintf(out + used, size - used, "%s = \"%s\"", names[i].name, device);
+        else
+            snprintf(out + used, size - used, "%s", names[i].name);
+        used += strlen(out + used);
+        hint += end;
+    }
+}
+
 enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
 {
     va_list arguments;
@@ -241,6 +290,11 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     /* Once the limit is reached, the newest record is not the one that was dropped. */
     if (diag->count > 0 && diag->errors_dropped == 0) {
         const char *hint = format_text(diag, format, arguments);
+        char named[4096] = "";
+        if (hint && diag->names_members) {
+            name_members(named, sizeof named, hint);
+            hint = copy_text(diag, named, hint);
+        }
         char *spelled = hint && diag->spell ? diag->spell(hint) : NULL;
         diag->entries[diag->count - 1].record.hint =
             spelled ? copy_text(diag, spelled, hint) : hint;
@@ -254,6 +308,11 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
 void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint))
 {
     diag->spell = spell;
+}
+
+void ts_diag_name_options(struct ts_diag *diag, bool members)
+{
+    diag->names_members = members;
 }
 
 /* add() takes a va_list; this function makes one from its arguments. */
@@ -374,6 +433,8 @@ static void print_line_and_caret(const struct source_text *source, struct ts_spa
 void ts_diag_print(const struct ts_diag *diag, FILE *stream)
 {
     static const char *const severities[] = {"note", "warning", "error"};
+    if (!diag || !stream)
+        return;
     for (size_t i = 0; i < diag->count; i++) {
         const struct entry *entry = &diag->entries[i];
         const struct ts_diag_record *record = &entry->record;

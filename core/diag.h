@@ -39,6 +39,9 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
 /* Makes every later hint pass through `spell`, which returns a new text (released with free()), or
  * NULL to keep the hint. With `spell` NULL, hints stay as they are. */
 void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint));
+/* Has every later hint name members of ts_options and functions of the library, or the program's
+ * options (--memory), as they are written in the sources. */
+void ts_diag_name_options(struct ts_diag *diag, bool members);
 /* Adds copies of the records of a different list, whose spans belong to the same text. */
 void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from);
 /* Removes the errors that name this stage, from record `from` on, because a different one turned
@@ -49,7 +52,9 @@ void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length);
 /* Returns the message of the first error, or NULL without errors. */
 const char *ts_diag_first_error(const struct ts_diag *diag);
-/* Returns the status of the first error, or TS_OK without errors. */
+/* Has ts_diag_status() look only at errors from now on, as a call of the library's does. */
+void ts_diag_begin(struct ts_diag *diag);
+/* Returns the status of the first error since ts_diag_begin(), or TS_OK without errors. */
 enum ts_status ts_diag_status(const struct ts_diag *diag);
 /* Returns the number of all errors, including those beyond DIAG_MAX_ERRORS. */
 size_t ts_diag_error_count(const struct ts_diag *diag);

@@ -34,19 +34,20 @@ static void print_record(const struct ts_diag_record *record, FILE *stream)
 void ts_diag_print_json(const struct ts_diag *diag, FILE *stream)
 {
     size_t shown = 0;
+    enum ts_status first = TS_OK;
     for (size_t i = 0; i < ts_diag_count(diag); i++) {
         const struct ts_diag_record *record = ts_diag_get(diag, i);
         print_record(record, stream);
         shown += record->severity == TS_ERROR;
+        first = first == TS_OK ? record->status : first;
     }
     if (ts_diag_error_count(diag) > shown) {
         char message[64];
         snprintf(message, sizeof message, "%zu more errors are not shown",
                  ts_diag_error_count(diag) - shown);
-        print_record(&(struct ts_diag_record){.severity = TS_ERROR,
-                                              .status = ts_diag_status(diag),
-                                              .code = "more-errors",
-                                              .message = message},
-                     stream);
+        print_record(
+            &(struct ts_diag_record){
+                .severity = TS_ERROR, .status = first, .code = "more-errors", .message = message},
+            stream);
     }
 }

@@ -9,6 +9,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "core/vector3.h"
 
 void ts_affine_apply(const struct ts_affine *affine, const double in[3], double out[3])
 {
@@ -116,4 +119,37 @@ void ts_grid_text(const struct ts_image *image, char *out, size_t size)
                  ", the first at (%.6g, %.6g, %.6g) mm, x along (%.4g, %.4g, %.4g), y along (%.4g, "
                  "%.4g, %.4g)",
                  o[0], o[1], o[2], d[0], d[1], d[2], d[3], d[4], d[5]);
+}
+
+/* ---- places in the patient ------------------------------------------------------------------- */
+
+/* Turns a unit vector so that its largest component, the first of equal ones, is positive. */
+static void turn_to_lps(const double direction[3], double vector[3])
+{
+    int largest = 0;
+    for (int i = 1; i < 3; i++)
+        if (fabs(direction[i]) > fabs(direction[largest]))
+            largest = i;
+    for (int i = 0; i < 3; i++)
+        vector[i] = direction[largest] < 0 ? 0 - direction[i] : direction[i];
+}
+
+bool ts_grid_place_axis(const struct ts_image *image, int d, double *first, double *step,
+                        double vector[3])
+{
+    const struct ts_axis *axis = &image->axes[d];
+    const double *direction = image->direction;
+    if (!image->has_geometry || axis->positions || !axis->unit || strcmp(axis->unit, "mm") != 0 ||
+        !(axis->spacing > 0 || axis->n == 1))
+        return false;
+    if (axis->kind == TS_AXIS_Y)
+        direction += 3;
+    else if (axis->kind == TS_AXIS_Z)
+        direction += 6;
+    else if (axis->kind != TS_AXIS_X)
+        return false;
+    turn_to_lps(direction, vector);
+    *first = ts_dot(image->origin_mm, vector);
+    *step = ts_dot(direction, vector) < 0 ? -axis->spacing : axis->spacing;
+    return true;
 }

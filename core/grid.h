@@ -34,5 +34,12 @@ bool ts_grid_same(const struct ts_image *a, const struct ts_image *b);
  * -20, 30) mm, x along (1, 0, 0), y along (0, 1, 0)"; without a geometry, only the number of
  * voxels. */
 void ts_grid_text(const struct ts_image *image, char *out, size_t size);
+/* The positions in the patient along an even axis in mm, z, y or x, of an image with a place there:
+ * that of index i is first + i * step, the component of the voxel's place along `vector`. This is
+ * the axis's unit vector, turned so that it leads to L, P or S, whichever is nearest: along a
+ * patient axis the positions are coordinates of LPS. Returns false, and sets nothing, if axis d has
+ * none. */
+bool ts_grid_place_axis(const struct ts_image *image, int d, double *first, double *step,
+                        double vector[3]);
 
 #endif

@@ -207,3 +207,18 @@ TS_VECTORIZED void ts_load_f64(double *out, const void *data, enum ts_dtype dtyp
         LOAD_OF(F16, uint16_t, ts_half_value)
     }
 }
+
+void ts_store_f64(void *out, size_t first, const double *values, enum ts_dtype dtype, size_t n)
+{
+    switch (dtype) {
+#define STORE(suffix, type)                                                                        \
+    case TS_##suffix:                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((type *)out)[first + i] = (type)values[i];                                            \
+        break;
+        TS_IMAGE_DTYPES(STORE)
+#undef STORE
+    default:
+        break; /* no image has such pixels */
+    }
+}

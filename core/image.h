@@ -83,10 +83,11 @@ static inline void ts_axis_cut(struct ts_axis *axis, int64_t first, int64_t n)
     axis->first += (double)first * axis->spacing;
     axis->positions = axis->positions ? axis->positions + first : NULL;
 }
-/* Returns the position of index i along an axis, in its unit. */
+/* Returns the position of index i along an axis, in its unit. Angles may fall. */
 static inline double ts_axis_position(const struct ts_axis *axis, int64_t i)
 {
-    return axis->positions ? axis->positions[i] : axis->first + (double)i * ts_axis_spacing(axis);
+    const double step = axis->spacing < 0 ? axis->spacing : ts_axis_spacing(axis);
+    return axis->positions ? axis->positions[i] : axis->first + (double)i * step;
 }
 /* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
@@ -96,5 +97,8 @@ uint64_t *ts_slice_valid(const struct ts_image *image, int64_t z);
 /* Converts n elements of any dtype to float or to double. */
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n);
 void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n);
+/* Converts n doubles that the type of an image's pixels holds to elements of it, from element
+ * `first` of `out` on. */
+void ts_store_f64(void *out, size_t first, const double *values, enum ts_dtype dtype, size_t n);
 
 #endif

@@ -294,7 +294,7 @@ int ts_param_format_value(const struct param *param, const void *at, char *out, 
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
 {
     char length[48];
-    if ((set->own_units >> i & 1) && !set->params[i].in_angle_unit) {
+    if ((set->given_in_unit >> i & 1) && !set->params[i].in_angle_unit) {
         ts_real_format(set->own_values[i], length, sizeof length);
         return snprintf(out, size, "%smm", length);
     }
@@ -349,8 +349,54 @@ static const char *begun_name(const char *letters, const char *const *names, siz
     return found;
 }
 
+/* Words of other tools, and what people mean by them here; the first that is among the names. */
+static const char *const synonyms[][2] = {
+    {"blur", "gaussian"},
+    {"smooth", "gaussian"},
+    {"denoise", "nlm"},
+    {"clip", "window"},
+    {"clip", "crop"},
+    {"clamp", "window"},
+    {"normalize", "rescale"},
+    {"normalise", "rescale"},
+    {"standardize", "rescale"},
+    {"resize", "resample"},
+    {"zoom", "resample"},
+    {"interpolate", "resample"},
+    {"binarize", "threshold"},
+    {"segment", "threshold"},
+    {"otsu", "threshold"},
+    {"trim", "crop"},
+    {"cut", "crop"},
+    {"rotate", "reorient"},
+    {"transpose", "reorient"},
+    {"despeckle", "median"},
+    {"mean", "box"},
+    {"uniform", "box"},
+    {"stats", "statistics"},
+    {"hist", "histogram"},
+    {"nii", "nifti"},
+    {"tif", "tiff"},
+    {"h5", "hdf5"},
+    {"hdf", "hdf5"},
+    {"dcm", "dicom"},
+    {"nhdr", "nrrd"},
+    {"mhd", "mha"},
+    {"metaimage", "mha"},
+    {"nxs", "nexus"},
+    {"numpy", "npy"},
+    {"add", "combine"},
+    {"subtract", "combine"},
+    {"multiply", "combine"},
+    {"divide", "combine"},
+};
+
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n)
 {
+    for (size_t s = 0; s < sizeof synonyms / sizeof *synonyms; s++)
+        for (size_t i = 0; !strcasecmp(name, synonyms[s][0]) && i < n; i++)
+            if (!strcmp(names[i], synonyms[s][1]))
+                return names[i];
     const size_t limit = strlen(name) <= 4 ? 1 : strlen(name) / 3;
     size_t best = limit + 1;
     const char *nearest = NULL;

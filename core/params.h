@@ -77,6 +77,8 @@ struct param {
     bool rotation_axis;
     /* The value is an angle in the unit that the parameter angle_unit beside it says. */
     bool in_angle_unit;
+    /* of a text: a map of names and patterns is taken too, and is the text "name=pattern; ..." */
+    bool rule;
     /* Exactly one of these four is set, and says what the value of an absent key is: */
     bool required;
     bool optional; /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what
@@ -117,8 +119,11 @@ struct param_set {
     int32_t version;                  /* version of the chain that the values come from; 0: the
                                        * newest */
     bool resolved;                    /* true once the derived parameters have their values */
-    bool doubles; /* for a source: the caller takes TS_F64 for values that would otherwise be
-                   * rounded to 32-bit floats */
+    bool axis_later; /* an earlier stage finds the rotation axis of the input while the chain runs,
+                      * and the derived parameters get their values once more then: where the axis
+                      * is now gives no cause to warn */
+    bool doubles;    /* for a source: the caller takes TS_F64 for values that would otherwise be
+                      * rounded to 32-bit floats */
     struct sandbox *sandbox; /* for a source: the server of the processes that read it
                               * (io/sandbox/sandbox.h); NULL: that of this process */
     uint32_t idle; /* bit i is set if params[i] has no effect with the values of the others; it is
@@ -126,7 +131,7 @@ struct param_set {
     /* Bit i is set if params[i] was given in a unit of its own, as own_values[i]: a length in mm
      * for a parameter in pixels, which ts_stage_prepare() converts because it knows the spacing, or
      * an angle in degrees for a parameter in the unit that angle_unit names. */
-    uint32_t own_units;
+    uint32_t given_in_unit;
     double own_values[PARAMS_MAX];
 };
 
@@ -184,8 +189,8 @@ const struct choice *ts_param_choice(const struct param_set *set, size_t i);
 /* Returns the name of the choice that the parameter of this name holds; NULL if there is
  * none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
-/* Returns the one of n names that `name` was likely meant to be: the one that differs by the fewest
-   letters, else the only one that begins with `name`. NULL if none is near enough to suggest. */
+/* Returns the one of n names that `name` was likely meant to be: what others call so (blur), the
+   one that differs by the fewest letters, else the only one that begins with `name`; or NULL. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 /* Joins names with commas until they no longer fit. */
 void ts_list_names(char *out, size_t size, const char *const *names, size_t n);

@@ -13,28 +13,28 @@ static const struct {
     const char *names; /* names of the unit, between bars */
     const char *to;
     int shift;     /* places by which the decimal point moves */
-    double factor; /* further factor; 0: none */
+    double factor; /* further factor */
 } units[] = {
-    {"|mm|millimeter|millimeters|", "mm", 0, 0},
-    {"|cm|centimeter|centimeters|", "mm", 1, 0},
-    {"|m|meter|meters|", "mm", 3, 0},
-    {"|um|\xC2\xB5m|\xCE\xBCm|micron|microns|micrometer|micrometers|", "mm", -3, 0},
-    {"|nm|nanometer|nanometers|", "mm", -6, 0},
-    {"|degree|degrees|deg|\xC2\xB0|", "degree", 0, 0},
+    {"|mm|millimeter|millimeters|", "mm", 0, 1},
+    {"|cm|centimeter|centimeters|", "mm", 1, 1},
+    {"|m|meter|meters|", "mm", 3, 1},
+    {"|um|\xC2\xB5m|\xCE\xBCm|micron|microns|micrometer|micrometers|", "mm", -3, 1},
+    {"|nm|nanometer|nanometers|", "mm", -6, 1},
+    {"|degree|degrees|deg|\xC2\xB0|", "degree", 0, 1},
     {"|rad|radian|radians|", "degree", 0, 180 / M_PI},
     {"|mrad|", "degree", -3, 180 / M_PI},
-    {"|s|sec|second|seconds|", "s", 0, 0},
-    {"|ms|millisecond|milliseconds|", "s", -3, 0},
-    {"|us|\xC2\xB5s|\xCE\xBCs|", "s", -6, 0},
+    {"|s|sec|second|seconds|", "s", 0, 1},
+    {"|ms|millisecond|milliseconds|", "s", -3, 1},
+    {"|us|\xC2\xB5s|\xCE\xBCs|", "s", -6, 1},
     {"|min|minute|minutes|", "s", 0, 60},
-    {"|1/mm|/mm|mm^-1|", "1/mm", 0, 0},
-    {"|1/cm|/cm|cm^-1|", "1/mm", -1, 0},
-    {"|1/m|/m|m^-1|", "1/mm", -3, 0},
-    {"|%|percent|", "%", 0, 0},
-    {"|%|percent|", "1", -2, 0},
-    {"|HU|", "HU", 0, 0},
-    {"|px|pixel|pixels|voxel|voxels|", "pixel", 0, 0},
-    {"|px|pixel|pixels|", "detector", 0, 0},
+    {"|1/mm|/mm|mm^-1|", "1/mm", 0, 1},
+    {"|1/cm|/cm|cm^-1|", "1/mm", -1, 1},
+    {"|1/m|/m|m^-1|", "1/mm", -3, 1},
+    {"|%|percent|", "%", 0, 1},
+    {"|%|percent|", "1", -2, 1},
+    {"|HU|", "HU", 0, 1},
+    {"|px|pixel|pixels|voxel|voxels|", "pixel", 0, 1},
+    {"|px|pixel|pixels|", "detector", 0, 1},
 };
 
 /* Returns true if the text behind a number may be a unit, and is not part of a number in a
@@ -59,24 +59,34 @@ bool ts_unit_part(const char *text, char *number, size_t size, const char **unit
     return may_be_unit(*unit) && ts_number_real(number, &value) == NULL;
 }
 
+/* Writes the number with its decimal point moved by `places`; false if it does not fit. */
+static bool move_point(const char *number, int places, char *moved, size_t size)
+{
+    enum { MOST = 9999 };
+    const size_t digits = strcspn(number, "eE");
+    long exponent = number[digits] ? strtol(number + digits + 1, NULL, 10) : 0;
+    if (exponent < -MOST || exponent > MOST)
+        exponent = 0; /* only a zero has such an exponent: ts_unit_part() has read the number */
+    const int length =
+        snprintf(moved, size, "%.*se%ld", (int)digits, number, exponent + (long)places);
+    return length < (int)size;
+}
+
 bool ts_unit_convert(const char *number, const char *unit, const char *to, double *value)
 {
-    char between[40], moved[80];
+    char barred[40], moved[80];
     if (!strcmp(unit, to))
         return ts_number_real(number, value) == NULL;
-    if (strchr(unit, '|') || snprintf(between, sizeof between, "|%s|", unit) >= (int)sizeof between)
+    if (strchr(unit, '|') || snprintf(barred, sizeof barred, "|%s|", unit) >= (int)sizeof barred)
         return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(units[i].to, to) != 0 || !strstr(units[i].names, between))
+        if (strcmp(units[i].to, to) != 0 || !strstr(units[i].names, barred))
             continue;
-        const size_t digits = strcspn(number, "eE");
-        const long exponent = number[digits] ? strtol(number + digits + 1, NULL, 10) : 0;
-        const int length = snprintf(moved, sizeof moved, "%.*se%ld", (int)digits, number,
-                                    exponent + (long)units[i].shift);
-        if (length >= (int)sizeof moved ||
-            ts_number_real(units[i].shift ? moved : number, value) != NULL)
+        const bool moves = units[i].shift != 0;
+        if ((moves && !move_point(number, units[i].shift, moved, sizeof moved)) ||
+            ts_number_real(moves ? moved : number, value) != NULL)
             return false;
-        *value *= units[i].factor != 0 ? units[i].factor : 1;
+        *value *= units[i].factor;
         return isfinite(*value);
     }
     return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A program on libtomostage: plans a chain, prints the plan, runs it.
- *     cc example.c $(pkg-config --cflags --libs tomostage) -o example && ./example chain.yaml
+ *     cc example.c $(pkg-config --cflags --libs tomostage) \
+ *         -Wl,-rpath,$(pkg-config --variable=libdir tomostage) -o example && ./example chain.yaml
  */
 #include <tomostage.h>
 
@@ -20,6 +21,8 @@ int main(int argc, char **argv)
         ts_plan_print(plan, stdout, false);
         status = ts_plan_run(plan, diag);
     }
+    if (argc != 2)
+        fprintf(stderr, "usage: %s chain.yaml\n", argv[0]);
     if (diag)
         ts_diag_print(diag, stderr);
     ts_plan_destroy(plan);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the pages of docs/stages: what the stage's table says (tomostage stages --markdown), then an example, which is
 the chain datasets/chains/stages/NAME.yaml, and a picture of the image before and after the stage, NAME.png. Every chain is
-run, on a phantom and two simulated scans that are made first.
+run, on phantoms and simulated scans that are made first.
 
 Usage: stage_pages.py PROGRAM [STAGE | --check]
   PROGRAM  build/release/tomostage
@@ -30,6 +30,7 @@ MADE = [
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "scan.nxs"],
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "zingers.nxs", "--zingers", "300"],
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "wide.nxs", "--wide"],
+    [sys.executable, os.path.join(HERE, "../datasets/make_mr.py"), "mr.npy"],
 ]
 MADE_SAYS = {
     "./study": "tomostage phantom head -o study --size 256 --slices 3 --noise 25",
@@ -37,6 +38,7 @@ MADE_SAYS = {
     "./scan.nxs": "python3 datasets/make_scan.py scan.nxs",
     "./zingers.nxs": "python3 datasets/make_scan.py zingers.nxs --zingers 300",
     "./wide.nxs": "python3 datasets/make_scan.py wide.nxs --wide",
+    "./mr.npy": "python3 datasets/make_mr.py mr.npy",
 }
 
 

@@ -12,12 +12,17 @@
  *     if (status != TS_OK) ts_diag_print(diag, stderr);
  *
  * Rules that hold for every function:
- *  - a function that can fail returns enum ts_status and writes at least one record to the diag;
- *  - _create, _load and _parse make an object that the matching _destroy frees; _destroy(NULL) does
- *    nothing;
- *  - the library prints only to a FILE * that the caller gives and never exits. Its only global
- *    state is the process of the last rule, what the CUDA driver said of its devices, and stages
- *    that the caller added to the context of the process;
+ *  - a function that can fail returns enum ts_status and adds at least one record to the diag,
+ *    except for a stop or pause that was asked for. It looks only at what it adds, so a diag may
+ *    have records of earlier calls;
+ *  - a pointer is NULL only if the function's comment allows it: else the status is TS_BAD_CHAIN
+ *    (argument-null), without a record if the diag is NULL. Functions without a status do nothing
+ *    for NULL and return 0 or NULL;
+ *  - _create, _load and _parse make an object that the matching _destroy frees, or NULL if they
+ *    fail;
+ *  - the library prints only to a FILE * that the caller gives and never exits. What a process has
+ *    once, such as the processes of the last rule and stages that the caller added to the context
+ *    of the process, is listed in docs/library.md;
  *  - an object may be used by one thread at a time, whichever that is;
  *  - files are decoded in processes without rights, which the installed libexec/tomostage/sandbox
  *    starts. The caller's process is never forked, so that it may have threads and CUDA contexts.
@@ -48,7 +53,7 @@ extern "C" {
 enum ts_status {
     TS_OK = 0,
     TS_RUN_FAILED = 1, /* the run could not be carried out: memory, disk, device, decoder */
-    TS_BAD_CHAIN = 2,  /* the chain or the command line is wrong */
+    TS_BAD_CHAIN = 2,  /* the chain, the command line, an argument or an option is wrong */
     TS_BAD_INPUT = 3,  /* the images are wrong, missing, or not one clean volume */
     TS_STOPPED = 4, /* a stop was asked for (ts_plan_stop); the program exits with 128 + signal */
     TS_PAUSED = 75  /* the run stopped at a checkpoint; EX_TEMPFAIL of sysexits.h: try again */
@@ -77,8 +82,8 @@ struct ts_diag;
 /* Returns an empty list of records, or NULL if memory is out. */
 TS_PUBLIC struct ts_diag *ts_diag_create(void);
 TS_PUBLIC void ts_diag_destroy(struct ts_diag *diag);
-/* Returns the number of records of every severity. At most 20 errors are kept; ts_diag_print counts
- * the others. */
+/* Returns the number of records of every severity. At most 20 errors are kept until the list is
+ * cleared; ts_diag_print counts the others. */
 TS_PUBLIC size_t ts_diag_count(const struct ts_diag *diag);
 /* Returns record i in the order of arrival, or NULL past the last one. It is valid until the diag
  * is cleared or destroyed. */
@@ -146,10 +151,10 @@ struct ts_axis {
     enum ts_axis_kind kind;
     int64_t n;
     double spacing;          /* distance of neighbors in `unit`; 0 if it has no meaning */
-    const char *unit;        /* unit of positions and spacing: "mm", "degree", "pixel", "" */
-    const double *positions; /* n values in `unit` if they are not evenly spaced, else NULL */
-    double first;     /* position of index 0 if positions is NULL; index i is then at first + i *
-                       * spacing */
+    const char *unit;        /* of positions and spacing: "mm" (or m, cm, um), "degree", "pixel" */
+    const double *positions; /* the place of each index, in `unit`; NULL if steps are even */
+    double first;     /* position of index 0 if positions is NULL; i is at first + i * spacing. Of a
+                       * detector 0 is the rotation axis: first 0 has the axis on pixel 0 */
     const char *name; /* what a TS_AXIS_ITEM counts, such as "box_radius" or "iteration"; NULL means
                        * "item" */
 };
@@ -158,8 +163,8 @@ struct ts_axis {
  * fastest. origin_mm and direction are DICOM patient coordinates (LPS): the center of voxel (0, 0,
  * 0), and the unit vectors of increasing x, y and z, one after the other. step_z_mm is the exact
  * vector from one slice to the next, which is not parallel to direction[6..8] if the gantry was
- * tilted; its component along direction[6..8] is the spacing of axis 0. A sinogram keeps those of
- * the volume that was projected, but its origin is the rotation center of its first slice. */
+ * tilted; its component along direction[6..8] is the spacing of axis 0, and all 0 means that it is
+ * not tilted. A sinogram keeps those of its volume; its origin is the center of its first slice. */
 struct ts_image {
     int rank;
     struct ts_axis axes[TS_MAX_RANK];
@@ -191,7 +196,7 @@ TS_PUBLIC enum ts_status ts_chain_load(const char *path, struct ts_chain **chain
                                        struct ts_diag *diag);
 /* Reads a chain from a text of `length` bytes: YAML, or the one-line form "dicom ./study | box
  * radius=2 | hdf5 out.h5". `name` stands for the file in messages; paths are relative to `folder`
- * (NULL: the current one). The errors are those of ts_chain_load. */
+ * (NULL: the current one). Errors: those of ts_chain_load. No bytes, also NULL: chain-empty. */
 TS_PUBLIC enum ts_status ts_chain_parse(const char *text, size_t length, const char *name,
                                         const char *folder, struct ts_chain **chain,
                                         struct ts_diag *diag);
@@ -212,10 +217,10 @@ TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char 
 enum ts_event_kind { TS_EVENT_STARTED, TS_EVENT_PROGRESS, TS_EVENT_FINISHED, TS_EVENT_ITERATION };
 struct ts_event {
     enum ts_event_kind kind;
-    int pass, n_passes;            /* pass counts from 1 */
-    int64_t slices_done, n_slices; /* slices of this pass */
-    double seconds;                /* seconds since the run began */
-    double bytes_per_second, seconds_left;
+    int pass, n_passes;                    /* pass counts from 1 */
+    int64_t slices_done, n_slices;         /* slices of this pass */
+    double seconds;                        /* seconds since the run began */
+    double bytes_per_second, seconds_left; /* the last: NaN as long as it is not known */
     const char *output; /* for TS_EVENT_FINISHED: the path of the HDF5 file, or of the first output;
                          * else NULL */
     const char *search; /* the stage whose box is searched by a run of the stages before it; NULL:
@@ -229,8 +234,8 @@ struct ts_event {
 };
 
 /* Memory of CUDA devices from a caller's allocator, such as the caching one of PyTorch, CuPy or
- * RMM. Both functions are called on the thread that made the call of this library, one call at a
- * time for each plan or operator, with that device as the current one. */
+ * RMM. Both functions, which are not NULL, are called on the thread that called this library, one
+ * call at a time for each plan or operator, with that device as the current one. */
 struct ts_allocator {
     size_t size; /* sizeof(struct ts_allocator) */
     /* Returns so many bytes, more than 0, of the device's memory at a multiple of 256, or NULL if
@@ -242,6 +247,7 @@ struct ts_allocator {
     void *user; /* handed to both */
 };
 
+/* A number below 0 is refused (option-negative). */
 struct ts_options {
     /* sizeof(struct ts_options) as the caller was compiled; 0: the size in this library. Later
      * versions append members; callers that do not know them get their defaults. */
@@ -278,7 +284,8 @@ struct ts_options {
 };
 #define TS_OPTIONS_DEFAULT                                                                         \
     {                                                                                              \
-        .size = sizeof(struct ts_options), .device = "auto"                                        \
+        sizeof(struct ts_options), "auto", 0, 0, 0, false, NULL, NULL, NULL, NULL, NULL, false, 0, \
+            NULL, 0                                                                                \
     }
 
 /* Finds what a plan must know about pixels, such as the box of `crop: {above: -500}`, by running
@@ -291,8 +298,9 @@ TS_PUBLIC enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts
 struct ts_plan;
 /* Works out every shape, unit, dtype, device and byte of the run. It opens the inputs and checks
  * their headers, but reads no pixel. The chain must outlive the plan; `options` need not. NULL:
- * every option has its default. All errors are reported at once: TS_BAD_CHAIN, TS_BAD_INPUT, or
- * TS_RUN_FAILED where memory or the device is missing. */
+ * every option has its default. All errors are reported at once: TS_BAD_CHAIN, also for a budget of
+ * the options that is too small and a device that this build or machine does not have;
+ * TS_BAD_INPUT; TS_RUN_FAILED if the machine has too little memory or its device does not work. */
 TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain,
                                         const struct ts_options *options, struct ts_plan **plan,
                                         struct ts_diag *diag);
@@ -310,19 +318,19 @@ TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json
  * TS_RUN_FAILED, TS_BAD_INPUT, TS_STOPPED after ts_plan_stop, and TS_PAUSED after ts_plan_pause or
  * when the time is up. */
 TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
-/* Writes the table of the parts of the run that has ended: when each began and ended, how long it
- * was busy, how many bytes it moved and how fast. Writes nothing without options.profile. */
+/* Writes the table of the parts of the ts_plan_run that has ended: when each began and ended, how
+ * long it was busy, how many bytes it moved and how fast; nothing without options.profile. */
 TS_PUBLIC void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream);
-/* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any
- * thread. It stops one run: the run at work or, if none is at work, the next run as soon as it
- * begins. Later runs are not stopped. */
+/* Asks ts_plan_run to end with TS_STOPPED. It may be called in a signal handler and from any
+ * thread. It stops one run: the one at work or, if none is at work, the next one as soon as it
+ * begins. Later ones are not stopped, nor is a run of ts_run_create (ts_run_stop). */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
-/* Asks a running plan that has a checkpoint to end with TS_PAUSED once the present slab is computed
- * and kept. It may be called in a signal handler and from any thread. */
+/* Asks ts_plan_run to end with TS_PAUSED once the present slab is computed and kept, if the plan
+ * has a checkpoint, from which the next one goes on. Any thread or signal handler may call it. */
 TS_PUBLIC void ts_plan_pause(struct ts_plan *plan);
 
-/* Removes the temporary files and folders of a running plan, for a signal handler that must end the
- * process at once. It is async-signal-safe; only _exit may follow. */
+/* Removes the temporary files and folders of ts_plan_run, for a signal handler that must end the
+ * process at once. It is async-signal-safe; only _exit may follow (ts_run_abandon). */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
 /* Returns the version of this library, such as "0.2.0". */

@@ -25,11 +25,15 @@ extern "C" {
 #endif
 
 struct ts_settings {
-    size_t size; /* sizeof(struct ts_settings) as the caller was compiled */
-    /* The program that decodes files, libexec/tomostage/sandbox of the same build. NULL: the
-     * library finds it from its own place. */
+    size_t
+        size; /* sizeof(struct ts_settings) as the caller was compiled; 0: that in this library */
+    /* The program that decodes files, libexec/tomostage/sandbox of the same build. It is
+     * looked up when the first file needs it, a relative path from the folder that is then the
+     * current one. NULL: the library finds it from its own place. */
     const char *sandbox;
-    int64_t threads; /* of plans whose options say 0; 0: one per core that this process may use */
+    /* Of plans whose options say 0; 0: one per core that this process may use. It is not below 0
+     * (option-negative). */
+    int64_t threads;
 };
 
 struct ts_context;

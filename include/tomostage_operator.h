@@ -31,10 +31,12 @@ struct ts_operator;
 
 /* Makes the operator of one stage in the form on one line, such as "box radius=2 border=wrap", on
  * images like `in`: of rank 3 and type TS_F32, (z, y, x) or (z, view, detector). Spacing, units,
- * quantity, angles and beam count as in a chain. Of the options `device` and `threads` are used:
- * "cuda" or "cuda:N" computes on that device, everything else, NULL and "auto" included, on the
- * CPU. TS_BAD_CHAIN: the stage is not linear or its adjoint is not known (operator-stage,
- * transpose-constant, transpose-magnitude), or a chain would refuse it.
+ * quantity, angles and beam count as in a chain. Of the options `device`, `threads` and `allocator`
+ * are used. "cuda" or "cuda:N" computes on that device, NULL, "auto" and "cpu" on the CPU. An
+ * operator has no context: settings and stages that were added to one do not count.
+ * TS_BAD_CHAIN: the stage is not linear or its adjoint is not known, several stages, inputs, an
+ * output or a sweep are named (operator-stage, transpose-constant, transpose-magnitude), the device
+ * is none that computes operators (operator-device, device), or a chain would refuse it.
  * TS_BAD_INPUT: `in` describes no such images (operator-input, memory-about). TS_RUN_FAILED: memory
  * or the device is missing. */
 TS_PUBLIC enum ts_status ts_operator_create(const char *stage, const struct ts_image *in,
@@ -42,15 +44,15 @@ TS_PUBLIC enum ts_status ts_operator_create(const char *stage, const struct ts_i
                                             struct ts_operator **op, struct ts_diag *diag);
 /* The operator's work on a device has to be done. */
 TS_PUBLIC void ts_operator_destroy(struct ts_operator *op);
-/* Describe the images that A takes and makes, with data NULL. What they point to is the
- * operator's. */
+/* Describe the images that A takes and makes, with data NULL; `in` or `out` may be NULL. What they
+ * point to is the operator's. */
 TS_PUBLIC void ts_operator_describe(const struct ts_operator *op, struct ts_image *in,
                                     struct ts_image *out);
 
 /* Compute out = A in, out = A' in, and out = A' A in. Both arrays have the three axes of the images
  * that ts_operator_describe() gives, or a batch axis of any length before them, which both have.
  * Their type is TS_F32, and each image is in C order; the stride of the batch axis may be any. They
- * do not overlap.
+ * do not overlap, and the images of `out` do not overlap each other.
  *
  * On the CPU the arrays are in host memory, and the work is done when the call returns. On a CUDA
  * device they are in its memory, and the work is enqueued on `stream` (a cudaStream_t; NULL: the

@@ -98,7 +98,8 @@ struct ts_stage {
     bool keeps_valid;
     /* Changes the description of the output, which starts as the input's: type, quantity, unit, and
      * rows and columns (or views and detector pixels), but not the slices. Texts and positions have
-     * to last as long as the stage. NULL: nothing changes. */
+     * to last as long as the stage. Lengths are in mm or "pixel"; others are converted, but
+     * positions are not. NULL: nothing changes. */
     enum ts_status (*shape)(const struct ts_call *call, struct ts_image *out);
     /* Returns how many slices before and after a slice its output depends on; beyond the ends of
      * the volume, slices are reflected (c b a | a b c). NULL: 0 */

@@ -7,300 +7,9 @@
  */
 #include <atomic>
 #include <csignal>
-#include <cstring>
 #include <memory>
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-#include <tomostage_array.h>
-#include <tomostage_operator.h>
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
-/* ---- errors ---------------------------------------------------------------------------------- */
-
-static nb::object text_or_none(const char *text)
-{
-    return text ? nb::object(nb::str(text)) : nb::none();
-}
-
-/* The records of the functions that were called with it. */
-struct Diag {
-    struct ts_diag *diag = ts_diag_create();
-    Diag()
-    {
-        if (!diag)
-            throw std::bad_alloc();
-    }
-    Diag(const Diag &) = delete;
-    ~Diag()
-    {
-        ts_diag_destroy(diag);
-    }
-    operator struct ts_diag *() const
-    {
-        return diag;
-    }
-
-    nb::list records() const
-    {
-        static const char *const severities[] = {"note", "warning", "error"};
-        nb::object make = nb::module_::import_("tomostage.errors").attr("Record");
-        nb::list list;
-        for (size_t i = 0; const struct ts_diag_record *record = ts_diag_get(diag, i); i++)
-            list.append(
-                make(severities[record->severity], record->code, record->message,
-                     text_or_none(record->hint), text_or_none(record->stage),
-                     nb::make_tuple(record->span.line, record->span.column, record->span.length),
-                     text_or_none(record->source)));
-        return list;
-    }
-
-    std::string text() const
-    {
-        std::string text(ts_diag_text(diag, false, nullptr, 0), '\0');
-        ts_diag_text(diag, false, text.data(), text.size() + 1);
-        return text;
-    }
-
-    /* Raises the error if there is one. */
-    void check(enum ts_status status) const
-    {
-        if (status == TS_OK)
-            return;
-        nb::object error = nb::module_::import_("tomostage.errors").attr("error_of");
-        nb::object raised = error((int)status, records(), text());
-        PyErr_SetObject((PyObject *)Py_TYPE(raised.ptr()), raised.ptr());
-        throw nb::python_error();
-    }
-};
-
-/* ---- arrays ---------------------------------------------------------------------------------- */
-
-static const char *const dtype_names[] = {"uint8", "int8",    "uint16", "int16",   "uint32",
-                                          "int32", "float32", "uint64", "float64", "float16"};
-static const size_t dtype_bytes[] = {1, 1, 2, 2, 4, 4, 4, 8, 8, 2};
-
-/* Makes a slice a volume of one slice. */
-static void add_slice_axis(struct ts_array &array)
-{
-    for (int d = array.rank; d > 0; d--) {
-        array.n[d] = array.n[d - 1];
-        array.stride[d] = array.stride[d - 1];
-    }
-    array.n[0] = 1;
-    array.rank++;
-}
-
-/* An array of the caller's, which is kept while the object lives. */
-struct Array {
-    nb::ndarray<nb::ro> owner;
-    void *stream;
-    enum ts_dtype dtype;
-
-    Array(nb::ndarray<nb::ro> array, uintptr_t stream) : owner(array), stream((void *)stream)
-    {
-        const nb::dlpack::dtype type = array.dtype();
-        const char *kinds = type.code == (uint8_t)nb::dlpack::dtype_code::Float ? "float"
-                            : type.code == (uint8_t)nb::dlpack::dtype_code::Int ? "int"
-                                                                                : "uint";
-        const std::string name = kinds + std::to_string(type.bits);
-        for (int i = 0; i <= TS_F32; i++)
-            if (name == dtype_names[i] && type.lanes == 1) {
-                dtype = (enum ts_dtype)i;
-                return;
-            }
-        throw nb::type_error(("images are of uint8 to int32 or float32, not " + name +
-                              ": convert the array first, as by x.astype('float32')")
-                                 .c_str());
-    }
-
-    bool on_device() const
-    {
-        return owner.device_type() == nb::device::cuda::value ||
-               owner.device_type() == nb::device::cuda_managed::value;
-    }
-
-    /* Returns the array with so many axes at most: those before the last ones become one. */
-    struct ts_array as_array(int rank) const
-    {
-        struct ts_array array = {};
-        const int n = (int)owner.ndim(), extra = n > rank ? n - rank : 0;
-        array.size = sizeof array;
-        array.data = const_cast<void *>(owner.data());
-        array.dtype = dtype;
-        array.rank = n - extra;
-        array.cuda_device = on_device() ? owner.device_id() : -1;
-        array.cuda_stream = stream;
-        for (int d = 0; d < array.rank && d < TS_MAX_RANK; d++) {
-            array.n[d] = (int64_t)owner.shape(d + extra);
-            array.stride[d] = owner.stride(d + extra) * (int64_t)owner.itemsize();
-        }
-        for (int d = extra - 1; d >= 0; d--) {
-            if (owner.shape(d) > 1 &&
-                owner.stride(d) != owner.stride(d + 1) * (int64_t)owner.shape(d + 1))
-                throw nb::value_error("the leading axes do not follow each other in memory; a copy "
-                                      "in C order has them, as of numpy.ascontiguousarray");
-            array.n[0] *= (int64_t)owner.shape(d);
-        }
-        return array;
-    }
-};
-
-/* ---- descriptions of images ------------------------------------------------------------------ */
-
-static const char *const kind_names[] = {"z",   "y",    "x",    "view", "detector",
-                                         "bin", "item", "time", "echo", "b"};
-static const char *const quantity_names[] = {
-    "counts", "transmission", "line_integral", "attenuation", "hu", "dose", "intensity"};
-static const char *const beam_names[] = {"parallel", "fan-arc", "fan-flat"};
-
-template <size_t n> static int index_of(const char *const (&names)[n], const std::string &name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (name == names[i])
-            return (int)i;
-    std::string known = "'" + name + "' is none of";
-    for (const char *one : names)
-        known += std::string(" ") + one;
-    throw nb::value_error(known.c_str());
-}
-
-template <size_t n> static nb::tuple tuple_of(const double (&values)[n])
-{
-    nb::list list;
-    for (double value : values)
-        list.append(value);
-    return nb::tuple(list);
-}
-
-static nb::dict dict_of(const struct ts_image &image)
-{
-    nb::list axes;
-    for (int d = 0; d < image.rank; d++) {
-        const struct ts_axis &axis = image.axes[d];
-        nb::object positions = nb::none();
-        if (axis.positions) {
-            nb::list list;
-            for (int64_t i = 0; i < axis.n; i++)
-                list.append(axis.positions[i]);
-            positions = nb::tuple(list);
-        }
-        axes.append(nb::make_tuple(kind_names[axis.kind], axis.n, axis.spacing, axis.unit,
-                                   axis.first, positions, text_or_none(axis.name)));
-    }
-    nb::dict dict;
-    dict["axes"] = axes;
-    dict["dtype"] = dtype_names[image.dtype];
-    dict["quantity"] = quantity_names[image.quantity];
-    dict["unit"] = image.unit ? image.unit : "";
-    dict["origin"] = image.has_geometry ? nb::object(tuple_of(image.origin_mm)) : nb::none();
-    dict["direction"] = image.has_geometry ? nb::object(tuple_of(image.direction)) : nb::none();
-    dict["step"] = image.has_geometry ? nb::object(tuple_of(image.step_z_mm)) : nb::none();
-    dict["frame"] = image.frame;
-    dict["beam"] = nb::make_tuple(beam_names[image.beam.kind], image.beam.source_axis_mm,
-                                  image.beam.source_detector_mm);
-    dict["masked"] = image.masked;
-    dict["labels"] = (int)image.labels;
-    return dict;
-}
-
-/* The words of the bits `valid` of one slice. */
-static size_t valid_words(const struct ts_image &image)
-{
-    const int64_t pixels = image.axes[image.rank - 2].n * image.axes[image.rank - 1].n;
-    return (size_t)(pixels + 63) / 64;
-}
-
-/* A description with all that it points to. */
-struct About {
-    struct ts_image image = {};
-    std::vector<std::string> texts;
-    std::vector<std::vector<double>> positions;
-    std::vector<uint64_t> valid;
-
-    explicit About(const nb::dict &dict)
-    {
-        texts.reserve(1 + 2 * TS_MAX_RANK);
-        nb::list axes = nb::cast<nb::list>(dict["axes"]);
-        if (axes.size() > TS_MAX_RANK)
-            throw nb::value_error("an image has at most 4 axes");
-        for (nb::handle item : axes)
-            add_axis(nb::cast<nb::tuple>(item));
-        image.dtype = (enum ts_dtype)index_of(dtype_names, nb::cast<std::string>(dict["dtype"]));
-        image.quantity =
-            (enum ts_quantity)index_of(quantity_names, nb::cast<std::string>(dict["quantity"]));
-        image.unit = keep(dict["unit"]);
-        image.frame = nb::cast<int>(dict["frame"]);
-        image.labels = (unsigned char)nb::cast<int>(dict["labels"]);
-        image.has_geometry = !nb::object(dict["origin"]).is_none();
-        if (image.has_geometry) {
-            fill(image.origin_mm, dict["origin"]);
-            fill(image.direction, dict["direction"]);
-            fill(image.step_z_mm, dict["step"]);
-        }
-        nb::tuple beam = nb::cast<nb::tuple>(dict["beam"]);
-        image.beam.kind = (enum ts_beam_kind)index_of(beam_names, nb::cast<std::string>(beam[0]));
-        image.beam.source_axis_mm = nb::cast<double>(beam[1]);
-        image.beam.source_detector_mm = nb::cast<double>(beam[2]);
-    }
-
-    /* Takes one byte for each pixel, 0 if it is invalid. */
-    void set_valid(const nb::ndarray<const uint8_t, nb::c_contig, nb::device::cpu> &bytes)
-    {
-        const size_t words = valid_words(image);
-        const size_t pixels = (size_t)(image.axes[image.rank - 2].n * image.axes[image.rank - 1].n);
-        size_t slices = 1;
-        for (int d = 0; d < image.rank - 2; d++)
-            slices *= (size_t)image.axes[d].n;
-        if (bytes.size() != slices * pixels)
-            throw nb::value_error("`valid` has another shape than the image");
-        valid.assign(words * slices, 0);
-        for (size_t z = 0; z < slices; z++)
-            for (size_t i = 0; i < pixels; i++)
-                if (bytes.data()[z * pixels + i])
-                    valid[z * words + i / 64] |= (uint64_t)1 << i % 64;
-        image.masked = true;
-        image.valid = valid.data();
-    }
-
-  private:
-    const char *keep(nb::handle text)
-    {
-        texts.push_back(nb::cast<std::string>(text));
-        return texts.back().c_str();
-    }
-
-    template <size_t n> static void fill(double (&values)[n], nb::handle from)
-    {
-        nb::sequence sequence = nb::cast<nb::sequence>(from);
-        if (nb::len(sequence) != n)
-            throw nb::value_error("a geometry has an origin of 3, a direction of 9 and a step of 3 "
-                                  "numbers");
-        for (size_t i = 0; i < n; i++)
-            values[i] = nb::cast<double>(sequence[i]);
-    }
-
-    void add_axis(const nb::tuple &from)
-    {
-        struct ts_axis &axis = image.axes[image.rank++];
-        axis.kind = (enum ts_axis_kind)index_of(kind_names, nb::cast<std::string>(from[0]));
-        axis.n = nb::cast<int64_t>(from[1]);
-        axis.spacing = nb::cast<double>(from[2]);
-        axis.unit = keep(from[3]);
-        axis.first = nb::cast<double>(from[4]);
-        if (!nb::object(from[5]).is_none()) {
-            positions.push_back(nb::cast<std::vector<double>>(from[5]));
-            if ((int64_t)positions.back().size() != axis.n)
-                throw nb::value_error("an axis has not as many positions as elements");
-            axis.positions = positions.back().data();
-        }
-        axis.name = nb::object(from[6]).is_none() ? nullptr : keep(from[6]);
-    }
-};
+#include "core.h"
 
 /* ---- chains and plans ------------------------------------------------------------------------ */
 
@@ -357,13 +66,58 @@ struct Chain {
     }
 };
 
+/* Hands the events of a run to a function of Python's. If it raises, the run is stopped, and the
+ * error is raised where the run was begun. */
+struct Listener {
+    nb::object function;
+    std::optional<nb::python_error> raised;
+    struct ts_run *run = nullptr; /* which is at work; NULL: none */
+
+    static void listen(void *user, const struct ts_event *event)
+    {
+        static const char *const kinds[] = {"started", "progress", "finished", "iteration"};
+        Listener *self = (Listener *)user;
+        nb::gil_scoped_acquire held;
+        if (self->raised)
+            return;
+        try {
+            nb::object make = nb::module_::import_("tomostage.progress").attr("Event");
+            self->function(make(kinds[event->kind], event->pass, event->n_passes,
+                                event->slices_done, event->n_slices, event->seconds,
+                                event->bytes_per_second, event->seconds_left,
+                                text_or_none(event->search), text_or_none(event->stage),
+                                event->iteration, event->n_iterations, event->residual));
+        } catch (nb::python_error &error) {
+            self->raised.emplace(std::move(error));
+            if (self->run)
+                ts_run_stop(self->run);
+        }
+    }
+
+    void check()
+    {
+        if (!raised)
+            return;
+        nb::python_error error = std::move(*raised);
+        raised.reset();
+        throw error;
+    }
+};
+
 struct Plan {
     struct ts_plan *plan = nullptr;
     Diag diag;
+    Listener listener;
 
-    Plan(Chain &chain, const std::string &device, int threads, int64_t memory_bytes, bool force)
+    Plan(Chain &chain, const std::string &device, int threads, int64_t memory_bytes, bool force,
+         nb::object progress)
     {
+        listener.function = progress;
         struct ts_options options = {};
+        if (!progress.is_none()) {
+            options.on_event = Listener::listen;
+            options.user = &listener;
+        }
         options.size = sizeof options;
         options.device = device.c_str();
         options.threads = threads;
@@ -377,6 +131,7 @@ struct Plan {
             if (status == TS_OK)
                 status = ts_plan_create(chain.chain, &options, &plan, diag);
         }
+        listener.check();
         diag.check(status);
     }
     Plan(const Plan &) = delete;
@@ -473,10 +228,11 @@ static enum ts_status take_masked(void *user, const struct ts_image *slab)
 
 struct Run {
     struct ts_run *run = nullptr;
+    Listener &listener;
     std::vector<std::unique_ptr<Masked>> masked;
     nb::list arrays; /* kept as long as the run */
 
-    explicit Run(const Plan &plan)
+    explicit Run(Plan &plan) : listener(plan.listener)
     {
         Diag diag;
         diag.check(ts_run_create(plan.plan, &run, diag));
@@ -515,12 +271,23 @@ struct Run {
         {
             nb::gil_scoped_release released;
             Interruptible here(run, main_thread);
+            listener.run = run;
             status = ts_run_execute(run, diag);
+            listener.run = nullptr;
         }
+        listener.check();
         if (PyErr_CheckSignals() != 0)
             throw nb::python_error();
         diag.check(status);
         return diag.records();
+    }
+
+    struct ts_image image(const std::string &name) const
+    {
+        Diag own;
+        struct ts_image image;
+        own.check(ts_run_describe(run, name.c_str(), &image, own));
+        return image;
     }
 
     /* Returns the tables by name: their descriptions and their bytes. */
@@ -540,81 +307,10 @@ struct Run {
     }
 };
 
-/* ---- operators ------------------------------------------------------------------------------- */
-
-struct Operator {
-    struct ts_operator *op = nullptr;
-
-    Operator(const std::string &stage, const About &in, const std::string &device, int threads)
-    {
-        Diag diag;
-        struct ts_options options = {};
-        options.size = sizeof options;
-        options.device = device.c_str();
-        options.threads = threads;
-        enum ts_status status;
-        {
-            nb::gil_scoped_release released;
-            status = ts_operator_create(stage.c_str(), &in.image, &options, &op, diag);
-        }
-        diag.check(status);
-    }
-    Operator(const Operator &) = delete;
-    ~Operator()
-    {
-        ts_operator_destroy(op);
-    }
-
-    nb::tuple describe() const
-    {
-        struct ts_image in, out;
-        ts_operator_describe(op, &in, &out);
-        return nb::make_tuple(dict_of(in), dict_of(out));
-    }
-
-    /* Gives the array the axes of the image, or those and a batch axis before them. */
-    static struct ts_array batch_of(const Array &array, const struct ts_image &image)
-    {
-        size_t pixels = 1, step = 1;
-        for (int d = 0; d < 3; d++)
-            pixels *= (size_t)image.axes[d].n;
-        for (int d = (int)array.owner.ndim() - 1; d >= 0; d--) {
-            if (array.owner.shape(d) > 1 && array.owner.stride(d) != (int64_t)step)
-                throw nb::value_error("the array is not in C order without gaps; x.contiguous() or "
-                                      "numpy.ascontiguousarray(x) makes a copy that is");
-            step *= array.owner.shape(d);
-        }
-        if (array.owner.size() % pixels != 0)
-            throw nb::value_error("the array does not have the shape of the operator's images");
-        struct ts_array batch = array.as_array(1);
-        batch.rank = 4;
-        batch.n[0] = (int64_t)(array.owner.size() / pixels);
-        memset(batch.stride, 0, sizeof batch.stride);
-        for (int d = 0; d < 3; d++)
-            batch.n[d + 1] = image.axes[d].n;
-        return batch;
-    }
-
-    void call(int what, const Array &in, const Array &out, uintptr_t stream)
-    {
-        static decltype(&ts_operator_apply)
-            const functions[] = {ts_operator_apply, ts_operator_adjoint, ts_operator_normal};
-        Diag diag;
-        struct ts_image domain, range;
-        ts_operator_describe(op, &domain, &range);
-        const struct ts_array from = batch_of(in, what == 1 ? range : domain),
-                              to = batch_of(out, what == 0 ? range : domain);
-        enum ts_status status;
-        {
-            nb::gil_scoped_release released;
-            status = functions[what](op, &from, &to, (void *)stream, diag);
-        }
-        diag.check(status);
-    }
-};
-
 NB_MODULE(_core, m)
 {
+    nb::set_leak_warnings(
+        false); // what others keep until the process ends is no leak of this module
     m.doc() = "The objects of libtomostage. Use the package tomostage, which is made of them.";
     m.def("version", ts_version, "The version of libtomostage.");
     nb::class_<Array>(m, "Array", "An array in memory that is used where it is.")
@@ -631,8 +327,9 @@ NB_MODULE(_core, m)
         .def("set_array", &Chain::set_array, "name"_a, "array"_a, "about"_a)
         .def("text", &Chain::text, "one_line"_a);
     nb::class_<Plan>(m, "Plan", "A chain of which all is worked out.")
-        .def(nb::init<Chain &, std::string, int, int64_t, bool>(), "chain"_a, "device"_a,
-             "threads"_a, "memory_bytes"_a, "force"_a, nb::keep_alive<1, 2>())
+        .def(nb::init<Chain &, std::string, int, int64_t, bool, nb::object>(), "chain"_a,
+             "device"_a, "threads"_a, "memory_bytes"_a, "force"_a, "progress"_a.none(),
+             nb::keep_alive<1, 2>())
         .def("text", &Plan::text, "json"_a)
         .def("images", &Plan::images)
         .def(
@@ -641,14 +338,14 @@ NB_MODULE(_core, m)
             "name"_a)
         .def("records", [](const Plan &plan) { return plan.diag.records(); });
     nb::class_<Run>(m, "Run", "A plan that is carried out.")
-        .def(nb::init<const Plan &>(), "plan"_a, nb::keep_alive<1, 2>())
+        .def(nb::init<Plan &>(), "plan"_a, nb::keep_alive<1, 2>())
         .def("set_array", &Run::set_array, "name"_a, "array"_a, "rank"_a)
         .def("set_masked", &Run::set_masked, "name"_a, "values"_a, "valid"_a)
         .def("execute", &Run::execute, "main_thread"_a)
+        .def(
+            "describe",
+            [](const Run &run, const std::string &name) { return dict_of(run.image(name)); },
+            "name"_a)
         .def("tables", &Run::tables);
-    nb::class_<Operator>(m, "Operator", "A linear stage and its adjoint.")
-        .def(nb::init<std::string, const About &, std::string, int>(), "stage"_a, "about"_a,
-             "device"_a, "threads"_a)
-        .def("describe", &Operator::describe)
-        .def("call", &Operator::call, "what"_a, "input"_a, "output"_a, "stream"_a);
+    bind_projector(m);
 }

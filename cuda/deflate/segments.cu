@@ -192,7 +192,7 @@ static __device__ inline uint32_t equal_bytes(const struct eight &a, const struc
     return (bits & ~7u) << (LENGTH_PLACE - 3);
 }
 
-static __device__ inline unsigned hash(const struct eight &bytes)
+static __device__ inline unsigned hash_three(const struct eight &bytes)
 {
     return (bytes.low << 8) * 2654435761u >> (32 - PLACE_BITS);
 }
@@ -233,7 +233,7 @@ static __device__ inline void enter(const struct eight *bytes, const struct plac
         const bool loses = k + 1 < AT_ONCE && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) &&
                            left > HASHED_BYTES;
         if (i + k < n && left >= HASHED_BYTES && !loses) {
-            struct place &place = places[hash(bytes[k])];
+            struct place &place = places[hash_three(bytes[k])];
             atomicMax(&place.newer, (i + k) << 16 | was[k].newer >> 16);
             atomicExch(&place.older, was[k].newer << 16 | was[k].older >> 16);
         }
@@ -278,7 +278,7 @@ static __device__ void find_matches(uint32_t *text, unsigned n, struct place *pl
         await_turn(warp);
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++)
-            was[k] = places[hash(bytes[k])];
+            was[k] = places[hash_three(bytes[k])];
         __syncwarp();
         enter(bytes, was, i, n, places);
         if (warp + 1 < warps || first + AT_ONCE * DEFLATE_THREADS < n)

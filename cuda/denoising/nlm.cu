@@ -394,6 +394,21 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Returns the sum of squared differences of two patches of radius r, and rz along z. */
+static __device__ __forceinline__ float patch_distance(const struct nlm_job &job, const float *here,
+                                                       const float *there, int r, int rz)
+{
+    float squares = 0;
+    for (int k = -rz; k <= rz; k++)
+        for (int j = -r; j <= r; j++)
+            for (int i = -r; i <= r; i++) {
+                const int64_t s = k * job.plane + j * job.pitch + i;
+                const float difference = here[s] - there[s];
+                squares = __fmaf_rn(difference, difference, squares);
+            }
+    return squares;
+}
+
 /* One thread computes one pixel. */
 static __global__ void __launch_bounds__(THREADS) map_pixels(struct nlm_job job)
 {
@@ -412,14 +427,7 @@ static __global__ void __launch_bounds__(THREADS) map_pixels(struct nlm_job job)
         for (int dy = -d; dy <= d; dy++)
             for (int dx = -d; dx <= d; dx++) {
                 const float *there = here + dz * job.plane + dy * job.pitch + dx;
-                float squares = 0;
-                for (int k = -rz; k <= rz; k++)
-                    for (int j = -r; j <= r; j++)
-                        for (int i = -r; i <= r; i++) {
-                            const int64_t s = k * job.plane + j * job.pitch + i;
-                            const float difference = here[s] - there[s];
-                            squares = __fmaf_rn(difference, difference, squares);
-                        }
+                const float squares = patch_distance(job, here, there, r, rz);
                 const float w = nlm_power(__fmaf_rn(-weight.scale, squares, weight.offset));
                 sum = __fmaf_rn(w, job.rician ? *there * *there : *there, sum);
                 total += w;

@@ -297,30 +297,67 @@ template <int K> static struct tv_steps<K> steps_of(const struct tv_step *step) 
     return steps;
 }
 
-template <int K, bool DUAL, bool MASKED>
-static void launch_volume(const struct tv_planes *planes, const struct tv_fields *from,
-                          const struct tv_fields *to, const struct tv_step *steps, int64_t first,
-                          int64_t end, cudaStream_t stream)
+/* Iterations from `from` to `to` with these factors, of planes [first, end). */
+struct tv_launch {
+    const struct tv_planes *planes;
+    const struct tv_fields *from, *to;
+    const struct tv_step *steps;
+    int64_t first, end;
+    cudaStream_t stream;
+};
+
+template <int K, bool DUAL, bool MASKED> static void launch_volume(const struct tv_launch &launch)
 {
+    const struct tv_planes *planes = launch.planes;
     const dim3 threads(LANES, WARPS_3D),
         blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
                (unsigned)ts_cuda_parts(planes->ny, WARPS_3D - 2 * K),
-               (unsigned)ts_cuda_parts(end - first, RUN));
-    step_volume<K, DUAL, MASKED>
-        <<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), first, end);
+               (unsigned)ts_cuda_parts(launch.end - launch.first, RUN));
+    step_volume<K, DUAL, MASKED><<<blocks, threads, 0, launch.stream>>>(
+        *planes, *launch.from, *launch.to, steps_of<K>(launch.steps), launch.first, launch.end);
 }
 
-template <int K, bool DUAL, bool MASKED>
-static void launch_slices(const struct tv_planes *planes, const struct tv_fields *from,
-                          const struct tv_fields *to, const struct tv_step *steps, int64_t end,
-                          cudaStream_t stream)
+template <int K, bool DUAL, bool MASKED> static void launch_slices(const struct tv_launch &launch)
 {
+    const struct tv_planes *planes = launch.planes;
     const dim3 threads(LANES, WARPS_2D),
         blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
                (unsigned)ts_cuda_parts(planes->ny, RUN * WARPS_2D),
-               (unsigned)(end < MOST_BLOCKS_Z ? end : MOST_BLOCKS_Z));
-    step_slices<K, DUAL, MASKED>
-        <<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
+               (unsigned)(launch.end < MOST_BLOCKS_Z ? launch.end : MOST_BLOCKS_Z));
+    step_slices<K, DUAL, MASKED><<<blocks, threads, 0, launch.stream>>>(
+        *planes, *launch.from, *launch.to, steps_of<K>(launch.steps), launch.end);
+}
+
+template <int K> static void run_volume(const struct tv_launch &launch)
+{
+    if (launch.planes->masked && launch.planes->dual)
+        launch_volume<K, true, true>(launch);
+    else if (launch.planes->masked)
+        launch_volume<K, false, true>(launch);
+    else if (launch.planes->dual)
+        launch_volume<K, true, false>(launch);
+    else
+        launch_volume<K, false, false>(launch);
+}
+
+template <int K> static void run_slices(const struct tv_launch &launch)
+{
+    if (launch.planes->masked && launch.planes->dual)
+        launch_slices<K, true, true>(launch);
+    else if (launch.planes->masked)
+        launch_slices<K, false, true>(launch);
+    else if (launch.planes->dual)
+        launch_slices<K, true, false>(launch);
+    else
+        launch_slices<K, false, false>(launch);
+}
+
+template <int K_2D, int K_3D> static void run_steps(const struct tv_launch &launch)
+{
+    if (launch.planes->volume)
+        run_volume<K_3D>(launch);
+    else
+        run_slices<K_2D>(launch);
 }
 
 /* Returns how many of the remaining iterations the next launch carries out. */
@@ -340,23 +377,17 @@ static enum ts_status take_steps(const struct stage_context *context,
                                  const struct tv_fields *to, const struct tv_step *steps,
                                  int n_steps, int64_t first, int64_t end, cudaStream_t stream)
 {
-#define CHOOSE(launch, K)                                                                          \
-    (planes->masked ? planes->dual ? launch<K, true, true> : launch<K, false, true>                \
-     : planes->dual ? launch<K, true, false>                                                       \
-                    : launch<K, false, false>)
-#define VOLUME(K) CHOOSE(launch_volume, K)
-#define SLICES(K) CHOOSE(launch_slices, K)
-    if (planes->volume)
-        (n_steps == TV_STEPS_3D ? VOLUME(TV_STEPS_3D)
-         : n_steps == 2         ? VOLUME(2)
-                                : VOLUME(1))(planes, from, to, steps, first, end, stream);
-    else
-        (n_steps == TV_STEPS_2D ? SLICES(TV_STEPS_2D)
-         : n_steps == 2         ? SLICES(2)
-                                : SLICES(1))(planes, from, to, steps, end, stream);
-#undef VOLUME
-#undef SLICES
-#undef CHOOSE
+    const struct tv_launch launch = {planes, from, to, steps, first, end, stream};
+    switch (n_steps) {
+    case 1:
+        run_steps<1, 1>(launch);
+        break;
+    case 2:
+        run_steps<2, 2>(launch);
+        break;
+    default: /* steps_at_once() gives no other number */
+        run_steps<TV_STEPS_2D, TV_STEPS_3D>(launch);
+    }
     return ts_cuda_launched(context, "tv step");
 }
 

@@ -9,7 +9,7 @@
 
 enum ts_status ts_cuda_refuse(struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-not-built"},
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-not-built"},
                   "this build has no CUDA code");
     return ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
 }

@@ -43,7 +43,7 @@ bool ts_cuda_was_started(void);
 bool ts_cuda_starting(void);
 /* Waits for that thread, since a process must not end while a driver starts. Does nothing if there
  * is none. */
-void ts_cuda_start_end(void);
+void ts_cuda_await_start(void);
 /* Returns the answer of the driver that ts_cuda_start() started. If that was not called, it asks in
  * a short-lived process: this one may then still fork, and a driver that crashes or hangs is an
  * ordinary error. It makes no process if there is no driver, or if the driver already runs here.

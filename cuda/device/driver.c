@@ -44,7 +44,15 @@ static size_t largest_partial(const struct stage_context *context, int input)
 static bool driver_finishes(const struct stage_context *context)
 {
     const struct cuda_reduction *reduction = context->stage->cuda->reduction;
-    return reduction->finishes && reduction->finishes(context);
+    return reduction && reduction->finishes && reduction->finishes(context);
+}
+
+/* Returns true if the host's finish() makes tables of the results that the device has made. */
+static bool driver_tabulates(const struct stage_context *context)
+{
+    struct stage_table tables[STAGE_TABLES];
+    int n_map;
+    return driver_finishes(context) && ts_stage_tables(context, tables, &n_map) > n_map;
 }
 
 /* Returns true if the device checks slices and the host's finish() is asked later; the other
@@ -63,7 +71,7 @@ static size_t refused_bytes(const struct stage_context *context)
 
 bool ts_cuda_driver_stays(const struct stage_context *context)
 {
-    return context->stage->cuda->reduction && (driver_finishes(context) || driver_checks(context));
+    return (driver_finishes(context) && !driver_tabulates(context)) || driver_checks(context);
 }
 
 /* Returns the distance in bytes of the results of neighboring slices. */
@@ -195,7 +203,9 @@ size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n)
     struct stage_context probe = *context;
     const bool by_slice = ts_stage_reduces_slices(context);
     if (!context->stage->reduction || driver_finishes(context) || driver_checks(context))
-        return bytes + refused_bytes(context);
+        return bytes + refused_bytes(context) +
+               (driver_tabulates(context) ? context->stage->cuda->reduction->result_bytes(context)
+                                          : 0);
     for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
         bool volume = false;
         for (int input = 0; input < STAGE_INPUTS; input++)
@@ -248,6 +258,7 @@ static enum ts_status create_reduction(struct cuda_driver *driver)
     enum ts_status status = TS_OK;
     driver->per_slice = ts_stage_reduces_slices(context);
     driver->finishes = driver_finishes(context);
+    driver->tabulates = driver_tabulates(context);
     driver->checks = driver_checks(context);
     driver->host_result_bytes = context->stage->reduction->result_bytes(context);
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
@@ -545,6 +556,16 @@ static enum ts_status finish_on_host(struct cuda_driver *driver)
     return status;
 }
 
+/* Hands the result that the device has made to the stage's finish() as its total. */
+static enum ts_status tabulate(struct cuda_driver *driver)
+{
+    void *total = ts_stage_reduced_total(driver->base.reduced, 0);
+    const enum ts_status status =
+        ts_cuda_driver_copy(driver, CUDA_TO_HOST, total, driver->results,
+                            driver->cuda->reduction->result_bytes(&driver->base.context));
+    return status == TS_OK ? ts_stage_reduced_finish(driver->base.reduced) : status;
+}
+
 static enum ts_status driver_finish(struct stage_driver *base)
 {
     struct cuda_driver *driver = cuda_of(base);
@@ -557,6 +578,8 @@ static enum ts_status driver_finish(struct stage_driver *base)
     if (driver->finishes && status == TS_OK)
         status = mark(driver, driver->cuda->reduction->finish(&base->context, driver->partials[0],
                                                               driver->results, 1, &call));
+    if (status == TS_OK && driver->tabulates)
+        status = tabulate(driver);
     memset(driver->begun, 0, sizeof driver->begun);
     base->context.round++;
     return status;
@@ -710,13 +733,6 @@ static enum ts_status mark_zeros(struct stage_driver *base, const struct ts_imag
                               base->context.diag);
 }
 
-static enum ts_status driver_choose(struct stage_driver *base, const struct ts_image *slices,
-                                    const struct ts_image *mask, const struct ts_image *out)
-{
-    return ts_cuda_valid_choose(&base->context, slices, mask, out->valid,
-                                ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
-}
-
 static const struct stage_driver_calls calls = {.add = driver_add,
                                                 .finish = driver_finish,
                                                 .reduce_slices = reduce_slices,
@@ -728,7 +744,6 @@ static const struct stage_driver_calls calls = {.add = driver_add,
                                                 .set = set,
                                                 .fill = fill_invalid,
                                                 .mark = mark_zeros,
-                                                .choose = driver_choose,
                                                 .restart = restart,
                                                 .renew = renew,
                                                 .destroy = destroy};

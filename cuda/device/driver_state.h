@@ -13,7 +13,7 @@ struct cuda_driver {
     struct stage_driver base;
     struct cuda_session *session;
     const struct stage_cuda *cuda;
-    bool per_slice, finishes, checks;
+    bool per_slice, finishes, tabulates, checks; /* as in driver.c, of a stage with a reduction */
     bool begun[STAGE_INPUTS];
     void *partials[STAGE_INPUTS];
     struct ts_image tables[STAGE_TABLES]; /* those that the map writes, each in full */

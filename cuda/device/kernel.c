@@ -33,13 +33,16 @@ struct grant {
 static struct grant grants[GRANTS];
 static pthread_mutex_t granting = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns the kernel's place; NULL if all that it may have are taken. */
+/* Returns the entry of the kernel, which it takes if a free one comes first among its PROBES
+ * places; NULL if all of them belong to other kernels. Places follow from the address (Knuth's
+ * multiplicative hash; functions begin on 16 bytes). */
 static struct grant *grant_of(const void *kernel)
 {
     const size_t first = (size_t)((uintptr_t)kernel / 16 * 2654435761u);
     for (size_t i = 0; i < PROBES; i++) {
         struct grant *grant = &grants[(first + i) % GRANTS];
         const void *there = NULL;
+        /* A failed exchange sets `there` to the kernel that has the place. */
         if (atomic_compare_exchange_strong(&grant->kernel, &there, kernel) || there == kernel)
             return grant;
     }

@@ -39,12 +39,13 @@ static void ask(struct answer *answer)
         return;
     }
     answer->status = ts_cuda_query_here(&answer->found, diag);
-    if (answer->status == TS_OK)
-        return;
-    const struct ts_diag_record *record = ts_diag_get(diag, 0);
-    snprintf(answer->code, sizeof answer->code, "%s", record->code);
-    snprintf(answer->message, sizeof answer->message, "%s", record->message);
-    snprintf(answer->hint, sizeof answer->hint, "%s", record->hint ? record->hint : "");
+    if (answer->status != TS_OK) {
+        const struct ts_diag_record *record = ts_diag_get(diag, 0);
+        snprintf(answer->code, sizeof answer->code, "%s", record->code);
+        snprintf(answer->message, sizeof answer->message, "%s", record->message);
+        snprintf(answer->hint, sizeof answer->hint, "%s", record->hint ? record->hint : "");
+    }
+    ts_diag_destroy(diag);
 }
 
 static enum ts_status hint(struct ts_diag *diag)
@@ -142,7 +143,7 @@ static enum ts_status wait_for_thread(struct cuda_devices *found, struct ts_diag
     return wait_until_over() ? query_report(&thread.answer, found, diag) : refuse_late(diag);
 }
 
-void ts_cuda_start_end(void)
+void ts_cuda_await_start(void)
 {
     if (thread.begun)
         (void)wait_until_over();

@@ -196,11 +196,6 @@ void ts_cuda_count_launch(const char *kernel)
     atomic_store(&last_launched, kernel);
 }
 
-static double mebibytes(size_t bytes)
-{
-    return (double)bytes / 1048576.0;
-}
-
 bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t size)
 {
     return cudaDeviceGetPCIBusId(pci, (int)size, device->index) == cudaSuccess;
@@ -217,14 +212,14 @@ static enum ts_status refuse_start(const struct device_numbers *device, size_t b
                        ts_cuda_memory_left(pci, &available, &total);
     cudaGetLastError();
     if (known)
-        snprintf(there, sizeof there, "%.1f MiB of %.1f MiB are free", mebibytes(available),
-                 mebibytes(total));
+        snprintf(there, sizeof there, "%.1f MiB of %.1f MiB are free", ts_mib((double)available),
+                 ts_mib((double)total));
     else
-        snprintf(there, sizeof there, "of its %.1f MiB too few are free", mebibytes(total));
+        snprintf(there, sizeof there, "of its %.1f MiB too few are free", ts_mib((double)total));
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-memory"},
                   "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed "
                   "for CUDA itself and %.1f MiB for what runs there",
-                  device->index, device->name, there, mebibytes(bytes));
+                  device->index, device->name, there, ts_mib((double)bytes));
     return ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
 }
 
@@ -457,21 +452,22 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
                       "%.1f MiB of pinned host memory could not be allocated: %.1f MiB of memory "
                       "are available",
-                      mebibytes(bytes), mebibytes((size_t)ts_memory_available()));
+                      ts_mib((double)bytes), ts_mib((double)ts_memory_available()));
         return ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
     }
     if (session->bytes > 0)
         snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,",
-                 mebibytes(session->bytes));
+                 ts_mib((double)session->bytes));
     cudaMemGetInfo(&available, &total);
-    ts_diag_error(
-        session->diag, TS_RUN_FAILED, &site,
-        "%.1f MiB of GPU memory%s could not be allocated%s: %.1f MiB of %.1f MiB are "
-        "free on device %d (%s)",
-        mebibytes(bytes), whole,
-        session->memory && session->memory->allocator.allocate ? " by the program's own allocator"
-                                                               : "",
-        mebibytes(available), mebibytes(total), session->device.index, session->device.name);
+    ts_diag_error(session->diag, TS_RUN_FAILED, &site,
+                  "%.1f MiB of GPU memory%s could not be allocated%s: %.1f MiB of %.1f MiB are "
+                  "free on device %d (%s)",
+                  ts_mib((double)bytes), whole,
+                  session->memory && session->memory->allocator.allocate
+                      ? " by the program's own allocator"
+                      : "",
+                  ts_mib((double)available), ts_mib((double)total), session->device.index,
+                  session->device.name);
     return ts_diag_hint(session->diag,
                         "end other programs on the GPU, or give a smaller --gpu-memory");
 }

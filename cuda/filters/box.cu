@@ -166,12 +166,24 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     const int64_t here = (at.z * sizes.ny + at.y) * sizes.nx + at.x;
     /* Along z the input includes the slices outside: the window of slice z starts at input slice
      * z. */
-    const int64_t stride = axis == ALONG_Z ? sizes.ny * sizes.nx : axis == ALONG_Y ? sizes.nx : 1;
-    const int64_t position = axis == ALONG_Z ? sizes.radius : axis == ALONG_Y ? at.y : at.x;
-    const int64_t n = axis == ALONG_Z   ? 2 * sizes.radius + 1
-                      : axis == ALONG_Y ? sizes.ny
-                                        : sizes.nx;
-    const IN *line = in + here - (axis == ALONG_Z ? 0 : position * stride);
+    int64_t stride = 1, position = at.x, n = sizes.nx, first = here - at.x;
+    switch (axis) {
+    case ALONG_Z:
+        stride = sizes.ny * sizes.nx;
+        position = sizes.radius;
+        n = 2 * sizes.radius + 1;
+        first = here;
+        break;
+    case ALONG_Y:
+        stride = sizes.nx;
+        position = at.y;
+        n = sizes.ny;
+        first = here - position * stride;
+        break;
+    case ALONG_X:
+        break;
+    }
+    const IN *line = in + first;
     SUM sum = 0;
     if (position >= sizes.radius && position + sizes.radius < n) {
         for (int64_t i = position - sizes.radius; i <= position + sizes.radius; i++)

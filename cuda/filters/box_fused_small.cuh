@@ -96,12 +96,10 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_
 /* The columns and neighbors of a lane. Lanes beside a strip's outputs write nothing: they only sum
  * for the others. */
 struct rows_lane {
-    int column;      /* first column that the lane reads */
-    int left, right; /* the lanes beside it */
-    bool first, last /* true if the lane's windows reach over the beginning or the end of the
-                      * image's row */
-        ,
-        writes;
+    int column;       /* first column that the lane reads */
+    int left, right;  /* the lanes beside it */
+    bool first, last; /* true if the lane's windows reach over that end of the image's row */
+    bool writes;
 };
 
 static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip,
@@ -360,13 +358,9 @@ template <int R, typename V> static __device__ __forceinline__ void small_row(V 
                 behind[distance][n] = __shfl_down_sync(0xFFFFFFFF, starts[n], distance);
             }
         }
-    const V own = ends[4], inner[4] = {R >= 3   ? own
-                                       : R == 2 ? starts[3]
-                                                : starts[2],
-                                       R >= 2 ? own : starts[3], R >= 2 ? own : ends[3],
-                                       R >= 3   ? own
-                                       : R == 2 ? ends[3]
-                                                : ends[2]};
+    /* How many of the lane's own four the outer and the inner windows contain. */
+    enum { NEAR = R + 1 < 4 ? R + 1 : 4, FAR = R + 2 < 4 ? R + 2 : 4 };
+    const V inner[4] = {starts[NEAR], starts[FAR], ends[FAR], ends[NEAR]};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         V sum = inner[i];

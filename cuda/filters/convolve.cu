@@ -238,7 +238,17 @@ static __device__ inline bool is_valid(const uint64_t *valid, int64_t i)
     return valid[i / 64] >> i % 64 & 1;
 }
 
-/* Returns true if all pixels under the weights of pixel (y, x) are valid. */
+/* Returns true if the n bits from bit i on are set; 0 < n < 64. */
+static __device__ inline bool are_valid(const uint64_t *valid, int64_t i, int n)
+{
+    uint64_t bits = valid[i / 64] >> i % 64;
+    if (i % 64 + n > 64)
+        bits |= valid[i / 64 + 1] << (64 - i % 64);
+    return (~bits & (((uint64_t)1 << n) - 1)) == 0;
+}
+
+/* Returns true if all pixels under the weights of pixel (y, x) are valid. Samples that are the
+ * constant count as valid. */
 static __device__ bool is_whole(const struct convolve_job &job, const uint64_t *valid, int64_t y,
                                 int64_t x)
 {
@@ -250,11 +260,7 @@ static __device__ bool is_whole(const struct convolve_job &job, const uint64_t *
         if (row < 0)
             continue;
         if (inside) {
-            const int64_t i = row * job.nx + x - half;
-            uint64_t bits = valid[i / 64] >> i % 64;
-            if (i % 64 + job.columns > 64)
-                bits |= valid[i / 64 + 1] << (64 - i % 64);
-            whole = (~bits & (((uint64_t)1 << job.columns) - 1)) == 0;
+            whole = are_valid(valid, row * job.nx + x - half, job.columns);
             continue;
         }
         for (int i = 0; i < job.columns; i++) {

@@ -2,13 +2,13 @@
  *
  * convolve with kernels that are a column times a row, in one pass over memory.
  *
- * Up to 7 x 7: see convolve_rows.cuh. Above, a block brings 64 columns and 64 rows with their
- * border into shared memory, as doubles; sums each row across, in place (the 8 threads of a row
- * belong to one warp, and write when all have read); then sums down the columns. A thread makes 8
+ * Up to 7 x 7: see convolve_rows.cuh. Above, a block brings 64 columns and 64 (else 16) rows and
+ * their border to shared memory, as doubles; sums each row, in place (the 8 threads of a row belong
+ * to one warp, and write when all have read); then sums down the columns. A thread makes 8
  * neighboring sums at a time, so that a value fetched from shared memory serves 8 taps. Rows are 8
  * doubles apart modulo 16, so that the threads of a warp use few banks twice. Memory traffic: each
  * value is read once, and the border of the tile again (mostly from cache), and 4 bytes are written
- * a pixel. 128 threads a block divide the rows of the tile evenly at 15 and 31 rows.
+ * a pixel. 128 threads a block share a tile's rows nearly evenly at 15 and 31 taps.
  */
 #include "cuda/filters/convolve_rows.cuh"
 
@@ -38,11 +38,11 @@ static __host__ __device__ struct separable_tile tile_of(int rows, int columns, 
     return tile;
 }
 
-/* Loads a warp's next rows; it fetches all of them before it converts the first. */
+/* Fetches a warp's next rows, then converts them. A column below 0 is constant. */
 template <typename T>
-static __device__ void load_rows(const T *slice, const struct march_plan &plan,
-                                 const struct separable_tile &tile, const int from[MOST_COLUMNS],
-                                 int y, int first, double *values)
+static __device__ void
+load_rows(const T *slice, const struct march_plan &plan, const struct separable_tile &tile,
+          const int source_columns[MOST_COLUMNS], int y, int first, double *values)
 {
     const T *sources[ROWS_AT_ONCE];
     T raw[ROWS_AT_ONCE][MOST_COLUMNS];
@@ -55,31 +55,31 @@ static __device__ void load_rows(const T *slice, const struct march_plan &plan,
     for (int j = 0; j < ROWS_AT_ONCE; j++)
 #pragma unroll
         for (int i = 0; i < MOST_COLUMNS; i++)
-            if (sources[j] && from[i] >= 0)
-                raw[j][i] = sources[j][from[i]];
+            if (sources[j] && source_columns[i] >= 0)
+                raw[j][i] = sources[j][source_columns[i]];
 #pragma unroll
     for (int j = 0; j < ROWS_AT_ONCE; j++)
 #pragma unroll
         for (int i = 0; i < MOST_COLUMNS; i++)
             if (first + j * step < tile.n_rows && i * WARP + lane < tile.width)
                 values[(first + j * step) * tile.stride + ts_cuda_convolve_place(i * WARP + lane)] =
-                    sources[j] && from[i] >= 0 ? march_convert<T, double>(raw[j][i], plan)
-                                               : plan.constant;
+                    sources[j] && source_columns[i] >= 0 ? march_convert<T, double>(raw[j][i], plan)
+                                                         : plan.constant;
 }
 
 template <typename T>
 static __device__ void load_tile(const T *slice, const struct march_plan &plan,
                                  const struct separable_tile &tile, int x, int y, double *values)
 {
-    int from[MOST_COLUMNS];
+    int source_columns[MOST_COLUMNS];
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int i = 0; i < MOST_COLUMNS; i++)
-        from[i] =
+        source_columns[i] =
             ts_cuda_border_rarely(x - tile.columns / 2 + i * WARP + lane, plan.nx, plan.border);
     for (int first = threadIdx.x / WARP; first < tile.n_rows;
          first += ROWS_AT_ONCE * (THREADS / WARP))
-        load_rows(slice, plan, tile, from, y - tile.rows / 2, first, values);
+        load_rows(slice, plan, tile, source_columns, y - tile.rows / 2, first, values);
 }
 
 static __device__ void sum_tap(double weight, const double *values, double sums[SUMS])

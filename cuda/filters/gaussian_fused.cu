@@ -336,8 +336,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
     enum { RZ = VOLUME ? R : 0 };
     extern __shared__ __align__(16) float shared[];
     float *const sums_down = shared + TILES * tile::SAMPLES;
-    int *const columns = (int *)(sums_down + 2 * tile::SUMS_DOWN), *const rows =
-                                                                       columns + tile::WIDTH;
+    int *const columns = (int *)(sums_down + 2 * tile::SUMS_DOWN);
+    int *const rows = columns + tile::WIDTH;
     const int x_first = blockIdx.x % plan.across * COLUMNS,
               y_first = blockIdx.x / plan.across % plan.down * ROWS;
     const int z_first = blockIdx.x / plan.across / plan.down * plan.chunk;
@@ -460,8 +460,8 @@ static enum ts_status gaussian_fused_launch(const struct stage_context *context,
 }
 
 template <int R, bool VOLUME>
-static enum ts_status launch_all(const struct stage_context *context, const struct fused_plan *plan,
-                                 cudaStream_t stream)
+static enum ts_status launch_kind(const struct stage_context *context,
+                                  const struct fused_plan *plan, cudaStream_t stream)
 {
     if (context->in.dtype != TS_F32)
         return gaussian_fused_launch<R, false, VOLUME, false>(context, plan, stream);
@@ -470,6 +470,14 @@ static enum ts_status launch_all(const struct stage_context *context, const stru
     return status == TS_OK && plan->flags
                ? gaussian_fused_launch<R, true, VOLUME, true>(context, plan, stream)
                : status;
+}
+
+template <int R>
+static enum ts_status launch_all(const struct stage_context *context, const struct fused_plan *plan,
+                                 bool volume, cudaStream_t stream)
+{
+    return volume ? launch_kind<R, true>(context, plan, stream)
+                  : launch_kind<R, false>(context, plan, stream);
 }
 
 enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context,
@@ -501,9 +509,14 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context,
                (size_t)(plan.radius[axis] + 1) * sizeof(float));
     }
     plan.flags = padded && dtype == TS_F32 ? (int32_t *)call->scratch : NULL;
-#define LAUNCH(R)                                                                                  \
-    volume ? launch_all<R, true>(context, &plan, call->stream)                                     \
-           : launch_all<R, false>(context, &plan, call->stream)
-    return radius == 2 ? LAUNCH(2) : radius == 4 ? LAUNCH(4) : radius == 6 ? LAUNCH(6) : LAUNCH(8);
-#undef LAUNCH
+    switch (radius) {
+    case 2:
+        return launch_all<2>(context, &plan, volume, call->stream);
+    case 4:
+        return launch_all<4>(context, &plan, volume, call->stream);
+    case 6:
+        return launch_all<6>(context, &plan, volume, call->stream);
+    default:
+        return launch_all<GAUSSIAN_FUSED_RADIUS>(context, &plan, volume, call->stream);
+    }
 }

@@ -115,10 +115,11 @@ static __device__ inline void add_float(const struct moments_job &job, struct sh
                                         struct kept &kept, uint32_t bits)
 {
     const uint32_t exponent = bits >> 23 & 0xFF, fraction = bits & 0x7FFFFF,
-                   place = exponent ? exponent - 1 : 0;
-    const uint64_t m = exponent ? fraction | 0x800000u : fraction, square = m * m;
-    const uint32_t limb = place / 32, shift = 2 * place % 32;
-    if (m == 0) {
+                   bit = exponent ? exponent - 1 : 0;
+    const uint64_t mantissa = exponent ? fraction | 0x800000u : fraction,
+                   square = mantissa * mantissa;
+    const uint32_t limb = bit / 32, shift = 2 * bit % 32;
+    if (mantissa == 0) {
         kept.n_zero++;
         return;
     }
@@ -127,14 +128,14 @@ static __device__ inline void add_float(const struct moments_job &job, struct sh
         flush(job, table, kept);
         kept = statistics_labels_begin(kept.row, base);
     }
-    const uint64_t shifted = m << place % 32, rest = square >> (32 - shift);
+    const uint64_t shifted = mantissa << bit % 32, rest = square >> (32 - shift);
     const int64_t sign = bits >> 31 ? -1 : 1;
     const int64_t parts[2] = {sign * (int64_t)(shifted & 0xFFFFFFFFu),
                               sign * (int64_t)(shifted >> 32)};
     const int64_t squares[3] = {(int64_t)(square << shift & 0xFFFFFFFFu),
                                 (int64_t)(rest & 0xFFFFFFFFu), (int64_t)(rest >> 32)};
     add_parts<SUM_WINDOW, 2>(kept.sum, limb - kept.base, parts);
-    add_parts<SQUARE_WINDOW, 3>(kept.squares, 2 * place / 32 - 2 * kept.base, squares);
+    add_parts<SQUARE_WINDOW, 3>(kept.squares, 2 * bit / 32 - 2 * kept.base, squares);
 }
 
 template <typename T> static __device__ inline void add_integer(struct kept &kept, T value)

@@ -140,37 +140,65 @@ static __device__ __forceinline__ float joseph_inverse_root(float x)
     return inverse;
 }
 
+/* Returns L L' sin of the angle between the rays to the start and to the pixel that is `beside`
+ * columns further. */
+static __device__ __forceinline__ float joseph_cross(const struct joseph_start *start, int beside)
+{
+    return (float)beside *
+           __fmaf_rn(start->ahead, start->step_across, -(start->across * start->step_ahead));
+}
+
+/* Change what differs from a parallel beam in the pixel that is `beside` columns further, at p =
+ * across and A = ahead, for a flat detector and for an arc. */
+static __device__ __forceinline__ void joseph_pixel_flat(const struct joseph_grid *grid,
+                                                         const struct joseph_start *start,
+                                                         int beside, float across, float ahead,
+                                                         struct joseph_pixel *pixel)
+{
+    const float cross = joseph_cross(start, beside), inverse = joseph_inverse(ahead);
+    pixel->distance = ahead;
+    pixel->slope = across * inverse;
+    pixel->apart = ahead * grid->step;
+    pixel->past =
+        __fmaf_rn(cross * inverse * joseph_inverse(start->ahead), grid->per_step, start->past);
+}
+
+static __device__ __forceinline__ void joseph_pixel_arc(const struct joseph_grid *grid,
+                                                        const struct joseph_start *start,
+                                                        int beside, float across, float ahead,
+                                                        struct joseph_pixel *pixel)
+{
+    const float cross = joseph_cross(start, beside);
+    const float square = __fmaf_rn(ahead, ahead, across * across),
+                inverse = joseph_inverse_root(square);
+    /* L L' cos of the angle between the rays */
+    const float dot = __fmaf_rn(start->ahead, ahead, start->across * across);
+    pixel->distance = square * inverse;
+    pixel->cosine = __fmaf_rn(start->cosine, ahead, -(start->sine * across)) * inverse;
+    pixel->sine = __fmaf_rn(start->sine, ahead, start->cosine * across) * inverse;
+    if (beside) /* at 0 the angle is 0: no atan */
+        pixel->past = __fmaf_rn(atanf(cross * joseph_inverse(dot)), grid->per_step, start->past);
+}
+
 /* Returns the pixel that is `beside` columns further. */
 static __device__ __forceinline__ struct joseph_pixel
 joseph_pixel_of(const struct joseph_grid *grid, const struct joseph_start *start, int beside)
 {
     const float k = (float)beside, across = __fmaf_rn(k, start->step_across, start->across),
                 ahead = __fmaf_rn(k, start->step_ahead, start->ahead);
-    struct joseph_pixel pixel = {start->past, start->cosine, start->sine, 0, grid->step, 0};
-    if (grid->beam == TS_BEAM_PARALLEL) {
+    struct joseph_pixel pixel;
+    pixel.past = start->past;
+    pixel.cosine = start->cosine;
+    pixel.sine = start->sine;
+    pixel.slope = 0;
+    pixel.apart = grid->step;
+    pixel.distance = 0; /* rays of a parallel beam do not need it */
+    if (grid->beam == TS_BEAM_PARALLEL)
         pixel.past = __fmaf_rn(k * start->step_across, grid->per_step, start->past);
-        return pixel;
-    }
-    /* These are L L' sin and L L' cos of the angle between the rays to both pixels. */
-    const float cross =
-        k * __fmaf_rn(start->ahead, start->step_across, -(start->across * start->step_ahead));
-    if (grid->beam == TS_BEAM_FAN_FLAT) {
-        const float inverse = joseph_inverse(ahead);
-        pixel.distance = ahead;
-        pixel.slope = across * inverse;
-        pixel.apart = ahead * grid->step;
-        pixel.past =
-            __fmaf_rn(cross * inverse * joseph_inverse(start->ahead), grid->per_step, start->past);
-        return pixel;
-    }
-    const float square = __fmaf_rn(ahead, ahead, across * across),
-                inverse = joseph_inverse_root(square);
-    const float dot = __fmaf_rn(start->ahead, ahead, start->across * across);
-    pixel.distance = square * inverse;
-    pixel.cosine = __fmaf_rn(start->cosine, ahead, -(start->sine * across)) * inverse;
-    pixel.sine = __fmaf_rn(start->sine, ahead, start->cosine * across) * inverse;
-    if (beside)
-        pixel.past = __fmaf_rn(atanf(cross * joseph_inverse(dot)), grid->per_step, start->past);
+    else if (grid->beam == TS_BEAM_FAN_FLAT)
+        joseph_pixel_flat(grid, start, beside, across, ahead, &pixel);
+    else
+        joseph_pixel_arc(grid, start, beside, across, ahead, &pixel);
     return pixel;
 }
 

@@ -160,6 +160,17 @@ struct stack_size {
     bool along_rows, whole; /* whole: the sums of 4 detector pixels are written at once */
 };
 
+/* Returns a lane's walk over lines, which radon_stack_begin() sets to the first one. */
+template <int V>
+static __device__ __forceinline__ struct walk walk_of(const float *lines, int lane,
+                                                      const struct stack_size *size)
+{
+    struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
+    walk.stride = (size->n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
+    walk.n_minor = size->n_minor;
+    return walk;
+}
+
 /* Writes the totals of one group: GROUP detector pixels in each of the V slices. */
 template <int V>
 static __device__ void write_group(const float4 *totals, const struct cuda_beam *beam,
@@ -209,9 +220,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
         (halt && *halt))
         return;
     const struct cuda_beam *beam = &table->beams[view];
-    struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
-    walk.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
-    walk.n_minor = size.n_minor;
+    struct walk walk = walk_of<V>(lines, lane, &size);
     const int end = radon_stack_begin(&walk, beam, detector, size.n_major);
     ts_cuda_totals_clear<V>(totals + threadIdx.x, STACK_THREADS);
     while (walk.m < end) {
@@ -224,8 +233,10 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     write_group<V>(totals, beam, &size, detector, out);
 }
 
-/* Does the same if there are few rays. The grid counts runs of detector pixels, and views of one
- * major axis. */
+/* Does the same with a block for each 4 rays of one view, if there are few rays. Round by round its
+ * warps walk 32 lines each, and add their sums to the one set of totals in turn, warp 0 first, so
+ * that lines add up in rising order. A warp whose lines lie past the end adds 0, since all must
+ * reach the barriers. The grid counts runs of detector pixels, and views of one major axis. */
 template <int V, bool FAR>
 static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     project_stack_parts(const float *lines, float *out, const struct cuda_beams *table,
@@ -238,21 +249,19 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     if (view >= (size.along_rows ? table->n_along_rows : table->n) || (halt && *halt))
         return;
     const struct cuda_beam *beam = &table->beams[view];
-    struct walk all = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
-    all.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
-    all.n_minor = size.n_minor;
-    const int end = radon_stack_begin(&all, beam, detector, size.n_major);
+    struct walk from_first = walk_of<V>(lines, lane, &size);
+    const int end = radon_stack_begin(&from_first, beam, detector, size.n_major);
     if (warp == 0)
         ts_cuda_totals_clear<V>(totals + lane, STACK_THREADS);
-    for (int first = all.m / RADON_LINES * RADON_LINES; first < end;
+    for (int first = from_first.m / RADON_LINES * RADON_LINES; first < end;
          first += BLOCK_VIEWS * RADON_LINES) {
         const int own = first + warp * RADON_LINES, stop = min(end, own + RADON_LINES);
         struct slice_samples<V> sums[GROUP] = {
         };
-        struct walk walk = all;
-        walk.m = max(own, all.m);
-        walk.at += (walk.m - all.m) * all.step;
-        walk.line += (walk.m - all.m) * (int64_t)all.stride;
+        struct walk walk = from_first;
+        walk.m = max(own, from_first.m);
+        walk.at += (walk.m - from_first.m) * from_first.step;
+        walk.line += (walk.m - from_first.m) * (int64_t)from_first.stride;
         walk_lines<FAR>(&walk, stop, beam, detector, sums);
         for (int turn = 0; turn < BLOCK_VIEWS; turn++) {
             __syncthreads();

@@ -55,8 +55,8 @@ static __device__ __forceinline__ void mix(const struct fused_rows *rows, const 
     }
 }
 
-/* Adds up the branches for the samples lane + 32 i + 1024 q of the row, for this warp's share of
- * i. */
+/* Writes the row's samples lane + 32 i + 1024 q, q < N, as sums over the N branches. Of i = 0 ..
+ * 31, warp `branch` takes its 32 / N. */
 template <int N>
 static __device__ __forceinline__ void row_filter_fused_join(const struct fused_rows *rows,
                                                              const float2 *branches, int64_t row,

@@ -149,8 +149,9 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
             continue;
         const float weight = kernel_at(kernel, u) * kernel_at(kernel, v);
         const float2 *point = points + (most + k) * (int64_t)PAIRS;
+        enum { STEP = PAIRS > 1 ? 2 : 1 };
 #pragma unroll
-        for (int pair = 0; pair<PAIRS; pair += PAIRS> 1 ? 2 : 1) {
+        for (int pair = 0; pair < PAIRS; pair += STEP) {
             if (PAIRS > 1) {
                 const float4 two = __ldg((const float4 *)(point + pair));
                 sums[pair].x = __fmaf_rn(weight, two.x, sums[pair].x);
@@ -466,9 +467,9 @@ static __global__ void __launch_bounds__(THREADS)
             const int64_t slice = batch.first + 2 * pair + part, to = out_first + 2 * pair + part;
             if (to < 0 || to >= n_out)
                 continue;
-            const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], 0, -1);
-            const float is = (part ? value.y : value.x) * factor * back.x * back.y;
-            out[to * pixels + i % pixels] = maxima[slice] < SLICE_MAXIMUM_NOT_FINITE ? is : NAN;
+            const float2 scale = ts_cuda_slice_maximum_scale(maxima[slice], 0, -1);
+            const float pixel = (part ? value.y : value.x) * factor * scale.x * scale.y;
+            out[to * pixels + i % pixels] = maxima[slice] < SLICE_MAXIMUM_NOT_FINITE ? pixel : NAN;
         }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask on a CUDA device. If pixels outside become invalid, the values are copied as they are,
- * and cuda/device/validity.cu writes the bits. If they get a value, a thread takes FLIGHT pixels of
+ * apply_mask on a CUDA device. If pixels outside become invalid, the values are copied as they are
+ * and only bits are written. If they get a value, a thread takes FLIGHT pixels of
  * image and mask, loaded before the first is used, and neighboring threads have neighboring pixels.
  * Memory traffic: image and mask are read once, the output is written once. 256 threads keep enough
  * warps in flight to hide the loads.
@@ -9,6 +9,7 @@
 #include "cuda/device/launch.cuh"
 
 extern "C" {
+#include "cuda/device/validity.h"
 #include "stages/engine/border.h"
 #include "stages/engine/validity.h"
 #include "stages/regions/apply_mask.h"
@@ -73,7 +74,10 @@ static enum ts_status apply_mask_map(const struct stage_context *context, const 
     if (context->stage->masks(context)) {
         cudaMemcpyAsync(out->data, in->data, ts_image_bytes(out), cudaMemcpyDeviceToDevice,
                         call->stream);
-        return ts_cuda_launched(context, "apply_mask: copy");
+        const enum ts_status status = ts_cuda_launched(context, "apply_mask: copy");
+        return status == TS_OK && out->valid
+                   ? ts_cuda_valid_choose(context, in, mask, out->valid, call->stream)
+                   : status;
     }
     job.n = (int64_t)ts_slice_count(out);
     job.n_words = (int64_t)(ts_valid_bytes(mask) / sizeof *job.mask_valid);

@@ -34,7 +34,7 @@ static enum source source_of(const struct stage_context *context)
 {
     if (ts_threshold_by_value(context))
         return FROM_COUNTS;
-    if (params_of(context)->method == THRESHOLD_OTSU)
+    if (ts_threshold_by_rule(context))
         return ts_threshold_ranging(context) ? FROM_RANGE : FROM_BINS;
     return ts_threshold_by_ends(context) ? FROM_ENDS : FROM_PERCENTILES;
 }

@@ -9,8 +9,8 @@
 #include "cuda/device/launch.cuh"
 
 extern "C" {
-#include "stages/scan/log_f32.h"
 #include "stages/scan/minus_log.h"
+#include "stages/values/log_f32.h"
 }
 
 enum { THREADS = 256, FLIGHT = 4, GROUP = 4, WAVES = 4 };
@@ -36,14 +36,20 @@ struct tally {
     float lowest;
 };
 
+static __device__ int special_kind(float t)
+{
+    if (!(fabsf(t) <= FLT_MAX))
+        return t != t ? KIND_NAN : KIND_INFINITE;
+    if (t == 0)
+        return KIND_ZERO;
+    return t < 0 ? KIND_NEGATIVE : KIND_RAISED;
+}
+
 static __device__ void note(struct minus_log_found *found, float t, float lowest, int64_t at)
 {
     if (t > 0 && t <= FLT_MAX && !(t < lowest))
         return;
-    const int kind = !(fabsf(t) <= FLT_MAX) ? (t != t ? KIND_NAN : KIND_INFINITE)
-                     : t == 0               ? KIND_ZERO
-                     : t < 0                ? KIND_NEGATIVE
-                                            : KIND_RAISED;
+    const int kind = special_kind(t);
     atomicAdd(&found->count[kind], 1ull);
     if (kind != KIND_RAISED)
         atomicMax(&found->not_first[kind], ~(unsigned long long)at);

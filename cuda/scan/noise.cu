@@ -2,10 +2,10 @@
  *
  * noise on a CUDA device: the CPU's function of each pixel, stages/scan/noise.h, so that the bytes
  * are the same. Each value is read once and written once, 8 bytes; the time goes into some 200
- * operations in double, and into waiting for the lane of a warp whose random numbers PTRS rejects
- * most often. A thread takes one pixel after the other. A block stays in one slice and adds its
- * count of starved pixels to memory at its end. Six blocks of 128 threads with 78 registers each
- * fit on a multiprocessor.
+ * operations in double, and into waiting for the lane of a warp whose Poisson draws are rejected
+ * most often. A thread takes one pixel after the other. A block stays in one slice; each warp adds
+ * its starved pixels to memory at its end. Six blocks of 128 threads with 78 registers each fit on
+ * a multiprocessor.
  */
 #include "cuda/values/reductions.cuh"
 

@@ -74,7 +74,9 @@ static __device__ void merge_warp(struct range_found *found)
     }
 }
 
-/* All threads of the block call it; thread 0 adds to the partial. */
+/* Merges the ranges of the block's threads, all of which call it, and adds the result to the
+ * partial. 8- and 16-bit keys are one a word by now (find_range joins the halves). Only thread 0
+ * has the result. */
 static __device__ void merge_block(struct range_found *found, struct cuda_value_range *partial)
 {
     __shared__ struct range_found warps[THREADS / WARP];

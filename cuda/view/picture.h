@@ -21,7 +21,7 @@
 #define VIEW_CODE
 #endif
 
-enum { VIEW_PANES = 4, VIEW_COLORS = 256, VIEW_INKS = 8 };
+enum { VIEW_PANES = 4, VIEW_COLORS = 256, VIEW_INKS = 64 };
 
 /* A pane is one plane of samples on a part of the picture. */
 struct view_pane {
@@ -43,8 +43,8 @@ struct view_picture {
     int32_t width, height, n_panes;
     struct view_pane panes[VIEW_PANES];
     uint32_t colors[VIEW_COLORS]; /* color of each gray level */
-    uint32_t inks[VIEW_INKS];     /* colors that the overlay's numbers stand for; number 0 is
-                                   * transparent */
+    uint32_t inks[VIEW_INKS];     /* colors that the overlay's numbers stand for, which let what is
+                                   * below through if they are not opaque; number 0 is clear */
     const uint8_t *overlay;       /* width * height numbers of inks; NULL: there is none */
 };
 
@@ -120,21 +120,37 @@ static inline VIEW_CODE uint32_t ts_view_pane_pixel(const struct view_pane *pane
     return value != value ? VIEW_NAN : colors[ts_view_level(pane, value)];
 }
 
+/* Returns the color below, as it is seen through a color that is not opaque. */
+static inline VIEW_CODE uint32_t ts_view_blend(uint32_t below, uint32_t over)
+{
+    const uint32_t alpha = over >> 24;
+    uint32_t out = 0xFF000000u;
+    for (int shift = 0; shift < 24; shift += 8) {
+        const uint32_t b = below >> shift & 255, o = over >> shift & 255;
+        out |= (b * (255 - alpha) + o * alpha + 127) / 255 << shift;
+    }
+    return out;
+}
+
 /* Returns the color of a pixel of the picture. `colors` is the picture's own array, or a copy that
  * is faster to read. */
 static inline VIEW_CODE uint32_t ts_view_pixel(const struct view_picture *picture,
                                                const uint32_t *colors, int32_t x, int32_t y)
 {
     const uint8_t ink = picture->overlay ? picture->overlay[(int64_t)y * picture->width + x] : 0;
-    if (ink)
-        return picture->inks[ink % VIEW_INKS];
+    const uint32_t over = picture->inks[ink % VIEW_INKS];
+    if (ink && over >> 24 == 255)
+        return over;
+    uint32_t color = VIEW_OUTSIDE;
     for (int i = 0; i < picture->n_panes; i++) {
         const struct view_pane *pane = &picture->panes[i];
         if (x >= pane->left && x < pane->left + pane->width && y >= pane->top &&
-            y < pane->top + pane->height)
-            return ts_view_pane_pixel(pane, colors, x - pane->left, y - pane->top);
+            y < pane->top + pane->height) {
+            color = ts_view_pane_pixel(pane, colors, x - pane->left, y - pane->top);
+            break;
+        }
     }
-    return VIEW_OUTSIDE;
+    return ink ? ts_view_blend(color, over) : color;
 }
 
 #endif

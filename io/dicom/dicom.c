@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_metadata.h"
+#include "io/dicom/dicom_rule.h"
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_geometry.h"
@@ -167,9 +168,11 @@ static const struct choice mr_scale_choices[] = {
 static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
-    PARAM(struct dicom_params, series, .unit = "", .init.text = "",
+    PARAM(struct dicom_params, series, .unit = "", .init.text = "", .rule = true,
           .doc = "which series to read, where there are several: its number as `tomostage info` "
-                 "shows it, its Series Instance UID, its description, or # and its Series Number"),
+                 "shows it, its Series Instance UID, its description, or # and its Series Number; "
+                 "or a rule, {modality: CT, description: \"*T1*\"}, whose patterns one series "
+                 "fits"),
     PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc = "what makes series of their own of images at one position: a list of `echo`, "
                  "`time`, `b` and `acquisition`, or `none` alone; what is left becomes an axis of "
@@ -548,7 +551,8 @@ static enum ts_status read_join(const struct param_set *set, unsigned *join, str
  * names. */
 static enum ts_status choose_and_take(const struct param_set *set, struct dicom_series *series,
                                       size_t n, const struct dicom_folder *folder,
-                                      const struct dicom_series **chosen, struct ts_diag *diag)
+                                      struct arena *arena, const struct dicom_series **chosen,
+                                      struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
     struct dicom_takes takes;
@@ -558,7 +562,14 @@ static enum ts_status choose_and_take(const struct param_set *set, struct dicom_
             "expected at most %d numbers of volumes, values with ms, s or s/mm2, and kinds",
             (int)DICOM_MAX_TAKES);
     ts_dicom_leave_out(series, n, &takes);
-    enum ts_status status = ts_dicom_choose(series, n, params->series, folder, chosen, diag);
+    const char *choice = params->series;
+    enum ts_status status = TS_OK;
+    if (n > 0 && ts_dicom_is_rule(choice, series, n)) {
+        status = ts_dicom_apply_rule(choice, series, n, arena, diag);
+        choice = NULL;
+    }
+    if (status == TS_OK)
+        status = ts_dicom_choose(series, n, choice, folder, chosen, diag);
     return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
 }
 
@@ -574,7 +585,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
                                       .duplicates = params->duplicates,
                                       .spacing_tolerance = params->spacing_tolerance,
                                       .stack = params->stack,
-                                      .mr_scale = params->mr_scale};
+                                      .mr_scale = params->mr_scale,
+                                      .sandbox = set->sandbox};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status =
@@ -592,7 +604,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
         return status;
     if (n_series > 0)
         ts_dicom_warn_of_others(folder, diag);
-    status = choose_and_take(set, series, n_series, folder, chosen, diag);
+    status = choose_and_take(set, series, n_series, folder, arena, chosen, diag);
     if (status == TS_OK)
         status = check_lacks(params, *chosen, diag);
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;

@@ -4,8 +4,8 @@
  * sign-extended if PixelRepresentation is 1; value = stored * slope + intercept. Source: DICOM
  * PS3.5 8.1.1 (cells), PS3.3 C.7.5.1.1.2 (pixel padding), C.11.1 (rescale).
  */
-#ifndef IO_DICOM_DICOM_CELLS_H
-#define IO_DICOM_DICOM_CELLS_H
+#ifndef IO_DICOM_FRAMES_DICOM_CELLS_H
+#define IO_DICOM_FRAMES_DICOM_CELLS_H
 
 #include "core/image.h"
 #include "core/rounding.h"

@@ -3,8 +3,8 @@
  * The C side of the DCMTK shim: decodes one frame of JPEG or JPEG-LS. Called in worker processes
  * only.
  */
-#ifndef IO_DICOM_DICOM_DECODE_H
-#define IO_DICOM_DICOM_DECODE_H
+#ifndef IO_DICOM_FRAMES_DICOM_DECODE_H
+#define IO_DICOM_FRAMES_DICOM_DECODE_H
 
 #include <stddef.h>
 

@@ -90,41 +90,51 @@ static bool is_counted(const struct dicom_source *source, int64_t z)
     return frame->cells.bits_stored > FLOAT_WHOLE_BITS || ts_source_rounds(fmax(-low, high));
 }
 
-struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
+static enum dicom_nature nature_of(const struct dicom_image *image)
+{
+    const char *modality = image->file->modality;
+    if (!strcmp(modality, "CT"))
+        return DICOM_OF_CT;
+    if (!strcmp(modality, "PT"))
+        return DICOM_OF_PET;
+    if (strcmp(modality, "MR") != 0)
+        return DICOM_OF_ANY;
+    return !strcmp(image->component, "PHASE") ? DICOM_OF_PHASE : DICOM_OF_MR;
+}
+
+void ts_dicom_job(const struct dicom_source *source, int64_t z, struct dicom_job *job)
 {
     const struct dicom_frame *frame = &source->frames[z];
     const struct dicom_image *image = frame->image;
     const struct dicom_file *file = image->file;
-    struct dicom_job job = {
-        .deflate_offset = file->deflate_offset,
-        .device = file->device,
-        .inode = file->inode,
-        .form = ts_dicom_frame_form(file),
-        .n = ts_slice_count(&source->base.image),
-        .frame_n = (size_t)file->rows * (size_t)file->columns,
-        .columns = image->columns,
-        .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
-        .words = file->words ? file->pixel_offset : -1,
-        .slope = frame->slope,
-        .intercept = frame->intercept,
-        .cells = frame->cells,
-        .reversed = image->polarity == DICOM_POLARITY_REVERSED,
-        .lut = file->lut,
-        .dtype = source->base.image.dtype,
-        .digest = !source->base.no_digests,
-        .loss_unsaid = !ts_dicom_says_loss(file),
-        .labels = source->labels,
-        .measured = !strcmp(file->modality, "CT") || !strcmp(file->modality, "PT") ||
-                    (!strcmp(file->modality, "MR") && !frame->cells.is_signed),
-        .bits = source->bits,
-        .rounds = is_counted(source, z)};
-    ts_dicom_padding_range(image, &job.padding_low, &job.padding_high);
+    memset(job, 0, sizeof *job); /* its gaps too, which are sent to another process */
+    job->deflate_offset = file->deflate_offset;
+    job->device = file->device;
+    job->inode = file->inode;
+    job->form = ts_dicom_frame_form(file);
+    job->n = ts_slice_count(&source->base.image);
+    job->frame_n = (size_t)file->rows * (size_t)file->columns;
+    job->columns = image->columns;
+    job->tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column;
+    job->words = file->words ? file->pixel_offset : -1;
+    job->slope = frame->slope;
+    job->intercept = frame->intercept;
+    job->cells = frame->cells;
+    job->reversed = image->polarity == DICOM_POLARITY_REVERSED;
+    job->lut = file->lut;
+    job->dtype = source->base.image.dtype;
+    job->digest = !source->base.no_digests;
+    job->loss_unsaid = !ts_dicom_says_loss(file);
+    job->labels = source->labels;
+    job->nature = nature_of(image);
+    job->bits = source->bits;
+    job->rounds = is_counted(source, z);
+    ts_dicom_padding_range(image, &job->padding_low, &job->padding_high);
     if (dicom_is_compressed(file->syntax))
-        job.stream = file->streams[image->frame];
+        job->stream = file->streams[image->frame];
     else
-        job.stream.offset = ts_dicom_frame_offset(image);
-    snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
-    return job;
+        job->stream.offset = ts_dicom_frame_offset(image);
+    snprintf(job->sop_instance, sizeof job->sop_instance, "%s", file->sop_instance);
 }
 
 /* States why a frame is refused; `text` is NULL if a decoder has written it to the reply. */
@@ -211,7 +221,7 @@ static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_code
     return true;
 }
 
-static bool dicom_frame_decode(const struct dicom_job *job, const struct dicom_codestream *stream,
+static bool dicom_frame_decode(const struct dicom_job *job, struct dicom_codestream *stream,
                                const unsigned char *data, size_t bytes, unsigned char *cells,
                                struct dicom_reply *reply)
 {
@@ -272,7 +282,7 @@ static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char 
         if (!ok && errno == ENOMEM && ts_sandbox_lacks_memory())
             dicom_reply_no_memory(reply);
         else if (!ok)
-            dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
+            dicom_reply_refuse(reply, stream.code ? stream.code : "pixel-data-damaged", NULL);
     }
     free(data);
     return ok;
@@ -470,16 +480,30 @@ static bool dicom_round_doubles(void *data, size_t n, const uint64_t *valid,
     return fits;
 }
 
-/* Counts the values in [low, high]; 0 where they differ by less than `apart`. */
-static size_t count_between(const int32_t low, const int32_t high, const int32_t apart,
-                            const void *stored, enum ts_dtype dtype, size_t n)
+/* ---- the wrong sign -------------------------------------------------------------------------- */
+
+/* Values of n bits that are read with the wrong Pixel Representation lie at both ends of the range,
+ * since those on both sides of zero, or of 2^(n-1), do: 65535 stands for -1, 4095 for it in 12
+ * bits, and -32768 for 32768. Nothing is told of a phase with a sign, which fills its range. Values
+ * that all lie within less than APART may be padding, and the highest one may be saturated: neither
+ * counts as an end. */
+enum { APART = 16 };
+
+/* Values of 16 bits, in which fewer may be stored. */
+struct words {
+    const uint16_t *at;
+    size_t n;
+    bool is_signed;
+};
+
+/* Counts the values in [low, high]; 0 if they differ by less than `apart`. */
+static size_t count_between(const struct words *words, int32_t low, int32_t high, int32_t apart)
 {
-    const uint16_t *words = stored;
-    const int32_t sign = dtype == TS_I16 ? 0x8000 : 0;
+    const int32_t sign = words->is_signed ? 0x8000 : 0;
     int32_t least = high, most = low;
     size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        const int32_t value = (words[i] ^ sign) - sign, in = value >= low && value <= high;
+    for (size_t i = 0; i < words->n; i++) {
+        const int32_t value = (words->at[i] ^ sign) - sign, in = value >= low && value <= high;
         count += (size_t)in;
         least = in && value < least ? value : least;
         most = in && value > most ? value : most;
@@ -487,26 +511,91 @@ static size_t count_between(const int32_t low, const int32_t high, const int32_t
     return most - least >= apart ? count : 0;
 }
 
-/* Returns true where many of n stored values lie at one end of 16 bits and many at the other (of
- * unsigned ones none between), as those do whose Pixel Representation is wrong: 65535 is -1, and
- * -32768 is 32768. A single value, such as padding, counts in unsigned ones if it is not 65535 nor
- * stated as padding, which lies from padding_low (NaN: there is none) to padding_high. */
-static bool dicom_is_wrapped(const void *stored, enum ts_dtype dtype, size_t n, double padding_low,
-                             double padding_high)
+/* Counts unsigned values of `bits` bits from `upper` on that would be those of air in CT if they
+ * had a sign. */
+static size_t count_air(const struct dicom_job *job, const struct words *words, int32_t upper)
 {
-    enum { END = 4096, UPPER = 65536 - END, LOWER = 20000, APART = 16 };
-    const size_t many = n / 500 + 1;
-    if (dtype == TS_I16)
-        return count_between(INT16_MIN, INT16_MIN + END, APART, stored, dtype, n) >= many &&
-               count_between(INT16_MAX - END, INT16_MAX, APART, stored, dtype, n) >= many;
-    if (dtype != TS_U16)
+    static const double least_hu = -1100, most_hu = -900;
+    const double full = ldexp(1, job->cells.bits_stored),
+                 low = full + (least_hu - job->intercept) / job->slope,
+                 high = full + (most_hu - job->intercept) / job->slope;
+    if (!(job->slope > 0) || !(low >= 0 && high <= full - 2))
+        return 0;
+    return count_between(words, low > upper ? (int32_t)low : upper, (int32_t)high, 0);
+}
+
+/* Returns how many unsigned values lie where negative ones of small size would. Equal ones count in
+ * 16 bits if they are no stated padding, and in fewer if they would be air. Values of MR and PET in
+ * fewer than 16 bits must reach up to -1, since bright ones are frequent there. */
+static size_t count_negative(const struct dicom_job *job, const struct words *words, int32_t upper)
+{
+    const int32_t last = (1 << job->cells.bits_stored) - 2, near = last - (last >> 6);
+    const bool padded = job->padding_high >= upper && job->padding_low <= last,
+               wide = job->cells.bits_stored == 16, ct = job->nature == DICOM_OF_CT;
+    const size_t many = words->n / 500 + 1, all = count_between(words, upper, last, 0);
+    if (all < many || (wide && !padded))
+        return all;
+    if (!wide && !ct && count_between(words, near, last, 0) < many)
+        return 0;
+    const size_t spread = count_between(words, upper, last, APART),
+                 air = ct && !wide && !padded ? count_air(job, words, upper) : 0;
+    return spread > air ? spread : air;
+}
+
+/* Returns true if unsigned values look as if they had a sign: at least one in 500 is near the top,
+ * and as many near zero, and almost none is between. */
+static bool looks_signed(const struct dicom_job *job, const struct words *words)
+{
+    enum { END = 4096, LOWER = 20000 };
+    const bool wide = job->cells.bits_stored == 16;
+    const int32_t full = 1 << job->cells.bits_stored, upper = full - (wide ? END : full / 4),
+                  lower = wide ? LOWER : full / 2;
+    const size_t many = words->n / 500 + 1, top = count_negative(job, words, upper);
+    return top >= many && count_between(words, 0, lower, APART) >= many &&
+           count_between(words, lower, upper - 1, wide ? 0 : APART) <= top / 100;
+}
+
+/* Returns true if values that have a sign, some of which are the lowest, go on from zero to the
+ * highest, and end below -half / 4, as those from zero to 40000 do in 16 bits. A phase that is not
+ * called one has values on both sides of zero, or none there. */
+static bool goes_on_beyond(const struct words *words, int32_t half)
+{
+    enum { PARTS = 4 };
+    for (int32_t k = 0; k < PARTS; k++)
+        if (count_between(words, half / PARTS * k, half / PARTS * (k + 1) - 1, 0) == 0)
+            return false;
+    return count_between(words, -half / 4, -1, 0) == 0;
+}
+
+/* Returns true if values with a sign look as if they had none: they go on beyond the highest, or at
+ * least one in 500 of CT or PET is near the top and as many near the low end. One in 5000 is enough
+ * in CT whose intercept leaves no place for negative values. */
+static bool looks_unsigned(const struct dicom_job *job, const struct words *words)
+{
+    static const double air_hu = -900;
+    const int32_t half = 1 << (job->cells.bits_stored - 1), end = half / 8;
+    const bool ct = job->nature == DICOM_OF_CT, none = ct && job->intercept <= air_hu;
+    const size_t many = words->n / (none ? 5000 : 500) + 1,
+                 low = count_between(words, -half, end - half, APART);
+    if (low == 0)
         return false;
-    const bool padded = padding_high >= UPPER && padding_low < UINT16_MAX;
-    const size_t spread = count_between(UPPER, UINT16_MAX, APART, stored, dtype, n),
-                 single = padded ? 0 : count_between(UPPER, UINT16_MAX - 1, 0, stored, dtype, n),
-                 top = spread > single ? spread : single;
-    return top >= many && count_between(0, LOWER, APART, stored, dtype, n) >= many &&
-           count_between(LOWER, UPPER - 1, APART, stored, dtype, n) <= top / 100;
+    if ((ct || job->nature == DICOM_OF_PET) && low >= many &&
+        count_between(words, half - 1 - end, half - 1, APART) >= many)
+        return true;
+    return goes_on_beyond(words, half);
+}
+
+/* Returns true if stored values look as if read with the wrong Pixel Representation. */
+static bool dicom_is_wrapped(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
+{
+    enum { LEAST_BITS = 10 };
+    const struct words words = {stored, job->n, dtype == TS_I16};
+    const int bits = job->cells.bits_stored;
+    if (job->nature == DICOM_OF_ANY || bits < LEAST_BITS || (dtype != TS_I16 && dtype != TS_U16))
+        return false;
+    if (job->nature == DICOM_OF_PHASE && (words.is_signed || bits < 16))
+        return false;
+    return words.is_signed ? looks_unsigned(job, &words) : looks_signed(job, &words);
 }
 
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
@@ -519,8 +608,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (!read_cells(job, fd, scratch, cells, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
-    reply->wrapped = job->measured &&
-                     dicom_is_wrapped(cells, stored, job->n, job->padding_low, job->padding_high);
+    reply->wrapped = dicom_is_wrapped(job, cells, stored);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     if (job->reversed)

@@ -83,7 +83,7 @@ static bool copy_values(const OPJ_INT32 *values, size_t n, bool is_signed, int c
     return true;
 }
 
-static bool take_image(const struct dicom_frame_form *form, const struct dicom_codestream *stream,
+static bool take_image(const struct dicom_frame_form *form, struct dicom_codestream *stream,
                        bool is_signed, const opj_image_t *image, unsigned char *cells, char *error,
                        size_t error_bytes)
 {
@@ -100,6 +100,7 @@ static bool take_image(const struct dicom_frame_form *form, const struct dicom_c
         stream->precision > form->bits_stored; /* so that the sign is a bit beside the value */
     if (copy_values(values->data, n, is_signed || masked, form->bits_allocated / 8, cells))
         return true;
+    stream->code = "pixel-sign";
     snprintf(error, error_bytes,
              "the JPEG 2000 frame has negative values, Pixel Representation says unsigned");
     return false;
@@ -114,10 +115,9 @@ static bool dicom_jpeg_2000_decode(opj_codec_t *codec, opj_stream_t *input, opj_
            opj_end_decompress(codec, input);
 }
 
-bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form,
-                               const struct dicom_codestream *stream, bool is_signed,
-                               const unsigned char *data, size_t bytes, unsigned char *cells,
-                               char *error, size_t error_bytes)
+bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form, struct dicom_codestream *stream,
+                               bool is_signed, const unsigned char *data, size_t bytes,
+                               unsigned char *cells, char *error, size_t error_bytes)
 {
     struct memory_stream memory = {data + stream->start, bytes - stream->start, 0};
     struct messages messages = {error, error_bytes};

@@ -32,7 +32,8 @@ struct reading {
 static void read_slice(const struct dicom_source *source, int64_t z, struct dicom_scratch *scratch,
                        void *out, struct dicom_reply *reply)
 {
-    const struct dicom_job job = ts_dicom_job(source, z);
+    struct dicom_job job;
+    ts_dicom_job(source, z, &job);
     const int fd = ts_dicom_frame_open(source->frames[z].image->file, reply);
     if (fd < 0)
         return;

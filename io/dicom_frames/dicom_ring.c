@@ -91,7 +91,8 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 /* Every worker gets this when it starts. */
 struct decoder_setup {
     size_t slot_bytes, cell_bytes, valid_offset; /* valid_offset: 0 if no bits are wanted */
-    bool codecs;                                 /* DCMTK is needed */
+    size_t codecs;                               /* 1 if DCMTK is needed; no padding (struct
+                                                    sandbox_limits) */
 };
 
 struct decoder {
@@ -203,7 +204,8 @@ static void free_slot(struct dicom_source *source, int64_t slot)
 /* False if no job can be queued now. A file that cannot be opened has its answer at once. */
 static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
 {
-    struct dicom_job job = ts_dicom_job(source, z);
+    struct dicom_job job;
+    ts_dicom_job(source, z, &job);
     job.place = slot / source->n_workers;
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;

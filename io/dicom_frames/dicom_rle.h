@@ -3,8 +3,8 @@
  * This decodes DICOM RLE Lossless. DCMTK's decoder is not used, since it fills in silently what a
  * damaged frame leaves out. Source: DICOM PS3.5 annex G.
  */
-#ifndef IO_DICOM_DICOM_RLE_H
-#define IO_DICOM_DICOM_RLE_H
+#ifndef IO_DICOM_FRAMES_DICOM_RLE_H
+#define IO_DICOM_FRAMES_DICOM_RLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,6 +93,9 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z,
                       reply->verdict.text);
         if (status == TS_RUN_FAILED)
             return ts_diag_hint(diag, CHILD_KILLED_HINT);
+        if (!strcmp(site.code, "pixel-sign"))
+            return ts_diag_hint(diag, "set Pixel Representation (0028,0103) to 1, since the "
+                                      "compressed frames have signed values");
         if ((file->syntax == DICOM_JPEG_LS || file->syntax == DICOM_JPEG_LS_NEAR) &&
             file->bits_stored < 8)
             return ts_diag_hint(
@@ -114,12 +118,13 @@ static void note_wrapped(struct dicom_source *source, int64_t z, struct ts_diag 
     const bool is_signed = frame->cells.is_signed;
     source->noted_wrapped = true;
     ts_diag_warning(diag, &(struct diag_site){.code = "pixels-wrapped"},
-                    "stored values lie at both ends of %s 16 bits, first in slice %lld (%s): Pixel "
+                    "stored values lie at both ends of %s %d bits, first in slice %lld (%s): Pixel "
                     "Representation (0028,0103) is %d, and they look %s",
-                    is_signed ? "signed" : "unsigned", (long long)z,
+                    is_signed ? "signed" : "unsigned", frame->cells.bits_stored, (long long)z,
                     ts_base_name(frame->image->file->path), is_signed,
                     is_signed ? "unsigned" : "signed");
-    ts_diag_hint(diag, "correct it in the files if so: values are off by 65536 times the slope");
+    ts_diag_hint(diag, "correct it in the files if so: values are off by %.0f times the slope",
+                 ldexp(1, frame->cells.bits_stored));
 }
 
 static void note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)

@@ -4,8 +4,8 @@
  * slice. If slices are compressed, dicom_ring.c lets workers do that and has their queue and shared
  * memory; else dicom_native.c reads them in the program. dicom_slice.c is for both.
  */
-#ifndef IO_DICOM_DICOM_SOURCE_H
-#define IO_DICOM_DICOM_SOURCE_H
+#ifndef IO_DICOM_FRAMES_DICOM_SOURCE_H
+#define IO_DICOM_FRAMES_DICOM_SOURCE_H
 
 #include "core/arena.h"
 #include "core/params.h"
@@ -35,6 +35,9 @@ struct dicom_frame {
     bool wrapped;            /* and the values are as those of the other sign are */
 };
 
+/* This is what values are of, which tells which of them are odd (dicom_frame.c). */
+enum dicom_nature { DICOM_OF_ANY, DICOM_OF_CT, DICOM_OF_PET, DICOM_OF_MR, DICOM_OF_PHASE };
+
 /* A worker gets this job to decode one slice. The file comes beside it, as a descriptor. */
 struct dicom_job {
     int64_t place; /* where the result goes in the worker's memory, in slices */
@@ -58,9 +61,8 @@ struct dicom_job {
     bool digest;                      /* the digests are asked for; else they stay 0 */
     bool loss_unsaid;                 /* neither the header nor the first frame tells of a loss */
     bool labels, bits;                /* as in struct dicom_source */
-    bool measured; /* values of CT or PET, or of MR without a sign, which lie together: those that
-                      wrap around are told. A phase may have a sign and reach both ends. */
-    bool rounds;   /* values may have no 32-bit float, and those that have none are counted */
+    enum dicom_nature nature;
+    bool rounds; /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];
 };
 
@@ -120,8 +122,8 @@ struct dicom_source {
     int n_pending;
 };
 
-/* Returns the job of slice z, with the place of its result still 0. */
-struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
+/* Fills the job of slice z, with the place of its result still 0. */
+void ts_dicom_job(const struct dicom_source *source, int64_t z, struct dicom_job *job);
 /* Opens the slice's file. Returns -1 with the reason in the reply if it cannot, or if it is not the
  * file whose header was checked. */
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);

@@ -28,13 +28,22 @@ enum {
 };
 
 enum {
+    TEM = 0x01,
     SOF_BASELINE = 0xC0,
     SOF_EXTENDED,
     SOF_PROGRESSIVE,
     SOF_LOSSLESS,
-    SOF_JPEG_LS = 0xF7,
-    SOS = 0xDA
+    DHT,
+    JPG = 0xC8,
+    DAC = 0xCC,
+    SOF_LAST = 0xCF,
+    RST0,
+    SOI = 0xD8,
+    EOI,
+    SOS,
+    SOF_JPEG_LS = 0xF7
 };
+enum { SOF_LEAST = 11, SOS_LEAST = 8 }; /* bytes of segments of one component */
 enum { SIZ = 0x51, COD = 0x52, COC = 0x53, SOT = 0x90 };
 
 static enum codestream_state bad(struct dicom_codestream *stream, const char *code,
@@ -116,46 +125,57 @@ static enum codestream_state read_marker(const struct header *header, size_t *at
 /* ---- JPEG and JPEG-LS ------------------------------------------------------------------------ */
 
 struct jpeg_header {
-    int marker, precision, rows, columns, components, near;
+    int frame_marker, precision, rows, columns, components, near;
+    int selection; /* of the predictor, of JPEG lossless */
 };
 
 static bool is_frame_marker(int marker)
 {
-    return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
-            marker != 0xCC) ||
+    return (marker >= SOF_BASELINE && marker <= SOF_LAST && marker != DHT && marker != JPG &&
+            marker != DAC) ||
            marker == SOF_JPEG_LS;
 }
 
-/* Walks the marker segments to the first scan. */
+static bool lacks_segment(int marker)
+{
+    return marker == 0 || marker == TEM || (marker >= RST0 && marker <= EOI);
+}
+
+/* Walks the marker segments behind SOI to the first SOS; exactly one frame header (SOF) must come
+ * before it. */
 static enum codestream_state read_jpeg_header(const struct header *header, struct jpeg_header *jpeg)
 {
     const unsigned char *data = header->data;
     size_t at = 2, segment = 0;
     int marker = 0;
-    *jpeg = (struct jpeg_header){.marker = 0};
-    if (header->bytes < 2 || data[0] != 0xFF || data[1] != 0xD8)
+    *jpeg = (struct jpeg_header){0};
+    if (header->bytes < 2 || data[0] != 0xFF || data[1] != SOI)
         return CODESTREAM_BAD;
     for (int i = 0; i < MAX_MARKERS; i++, at += 2 + segment) {
         const enum codestream_state state = read_marker(header, &at, &marker, &segment);
         if (state != CODESTREAM_GOOD)
             return state;
         const unsigned char *values = data + at + 4;
-        if (marker == 0x00 || marker == 0x01 ||
-            (marker >= 0xD0 && marker <= 0xD9)) /* without a segment */
+        if (lacks_segment(marker))
             return CODESTREAM_BAD;
         if (is_frame_marker(marker)) {
-            if (segment < 11 || jpeg->marker != 0)
+            if (segment < SOF_LEAST || jpeg->frame_marker != 0)
                 return CODESTREAM_BAD;
-            *jpeg = (struct jpeg_header){.marker = marker,
+            *jpeg = (struct jpeg_header){.frame_marker = marker,
                                          .precision = values[0],
                                          .rows = (int)be16(values + 1),
                                          .columns = (int)be16(values + 3),
                                          .components = values[5]};
         }
         if (marker == SOS) {
-            if (segment < 8 || jpeg->marker == 0)
+            if (segment < SOS_LEAST || jpeg->frame_marker == 0)
                 return CODESTREAM_BAD;
-            jpeg->near = jpeg->marker == SOF_JPEG_LS ? values[3] : 0;
+            /* Ss of JPEG and NEAR of JPEG-LS follow 2 bytes for each of the components. */
+            const size_t parameter = 1 + 2 * (size_t)values[0];
+            if (segment < parameter + 3)
+                return CODESTREAM_BAD;
+            jpeg->near = jpeg->frame_marker == SOF_JPEG_LS ? values[parameter] : 0;
+            jpeg->selection = values[parameter];
             return CODESTREAM_GOOD;
         }
     }
@@ -191,9 +211,9 @@ static enum codestream_state check_jpeg(const struct dicom_frame_form *form,
         return state;
     if (state == CODESTREAM_BAD)
         return bad(stream, code, "the frame does not start with a whole %s header", name);
-    if (!allows_marker(form->syntax, jpeg.marker))
+    if (!allows_marker(form->syntax, jpeg.frame_marker))
         return bad(stream, code, "the compressed frame is marked FF%02X, which is not %s",
-                   jpeg.marker, name);
+                   jpeg.frame_marker, name);
     if (jpeg.rows != form->rows || jpeg.columns != form->columns)
         return bad(stream, code, "the compressed frame is %d x %d, Rows x Columns is %d x %d",
                    jpeg.rows, jpeg.columns, form->rows, form->columns);
@@ -205,8 +225,31 @@ static enum codestream_state check_jpeg(const struct dicom_frame_form *form,
                    "the compressed frame has %d bits a sample, Bits Stored is %d in %d allocated",
                    jpeg.precision, form->bits_stored, form->bits_allocated);
     stream->precision = jpeg.precision;
-    stream->lossy = jpeg.marker <= SOF_PROGRESSIVE || jpeg.near > 0;
+    stream->lossy = jpeg.frame_marker <= SOF_PROGRESSIVE || jpeg.near > 0;
     return CODESTREAM_GOOD;
+}
+
+/* Returns the UID of a JPEG or JPEG-LS frame that begins with these bytes, or NULL. */
+static const char *jpeg_syntax(const struct header *header)
+{
+    enum { FIRST_ORDER = 1 };
+    struct jpeg_header jpeg;
+    if (read_jpeg_header(header, &jpeg) != CODESTREAM_GOOD)
+        return NULL;
+    switch (jpeg.frame_marker) {
+    case SOF_BASELINE:
+        return "1.2.840.10008.1.2.4.50";
+    case SOF_EXTENDED:
+        return "1.2.840.10008.1.2.4.51";
+    case SOF_PROGRESSIVE:
+        return "1.2.840.10008.1.2.4.55";
+    case SOF_LOSSLESS:
+        return jpeg.selection == FIRST_ORDER ? "1.2.840.10008.1.2.4.70" : "1.2.840.10008.1.2.4.57";
+    case SOF_JPEG_LS:
+        return jpeg.near == 0 ? "1.2.840.10008.1.2.4.80" : "1.2.840.10008.1.2.4.81";
+    default:
+        return NULL;
+    }
 }
 
 /* ---- JPEG 2000 and HTJ2K --------------------------------------------------------------------- */
@@ -342,4 +385,31 @@ enum codestream_state ts_dicom_codestream(const struct dicom_frame_form *form,
     default:
         return check_jpeg(form, &header, stream);
     }
+}
+
+/* ---- a frame of unknown syntax --------------------------------------------------------------- */
+
+static bool begins_rle(const unsigned char *data, size_t bytes)
+{
+    enum { MAX_SEGMENTS = 15 };
+    if (bytes < RLE_HEADER_BYTES)
+        return false;
+    const uint32_t segments = ts_dicom_u32(data, false);
+    bool begins = segments >= 1 && segments <= MAX_SEGMENTS &&
+                  ts_dicom_u32(data + 4, false) == RLE_HEADER_BYTES;
+    for (uint32_t i = segments; begins && i < MAX_SEGMENTS; i++)
+        begins = ts_dicom_u32(data + 4 + 4 * i, false) == 0;
+    return begins;
+}
+
+const char *ts_dicom_codestream_syntax(const unsigned char *data, size_t bytes)
+{
+    const struct header header = {data, bytes, true};
+    size_t start;
+    if (begins_rle(data, bytes))
+        return "1.2.840.10008.1.2.5";
+    if (find_codestream(&header, &start) == CODESTREAM_GOOD && start + 4 <= bytes &&
+        memcmp(data + start, "\xFF\x4F\xFF\x51", 4) == 0)
+        return "1.2.840.10008.1.2.4.91";
+    return jpeg_syntax(&header);
 }

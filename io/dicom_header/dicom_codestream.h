@@ -6,8 +6,8 @@
  * and annex G (RLE); ITU-T T.81 B.2 (JPEG), T.87 C.2 (JPEG-LS), T.800 A.5 and I.4 (JPEG 2000),
  * T.814 (HTJ2K).
  */
-#ifndef IO_DICOM_DICOM_CODESTREAM_H
-#define IO_DICOM_DICOM_CODESTREAM_H
+#ifndef IO_DICOM_HEADER_DICOM_CODESTREAM_H
+#define IO_DICOM_HEADER_DICOM_CODESTREAM_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +40,8 @@ enum codestream_state {
 enum codestream_state ts_dicom_codestream(const struct dicom_frame_form *form,
                                           const unsigned char *data, size_t bytes, int64_t total,
                                           struct dicom_codestream *stream);
+/* Returns the UID of the transfer syntax whose frames begin with these bytes, or NULL. One that
+ * may have loss is named of those that differ in that alone, unless the header states that. */
+const char *ts_dicom_codestream_syntax(const unsigned char *data, size_t bytes);
 
 #endif

@@ -5,8 +5,8 @@
  * Every length is held against the rest of the file and of the enclosing item before it is used.
  * Source: DICOM PS3.5, 7 (data set), 7.5 (sequences), 6.2.2 (UN of undefined length).
  */
-#ifndef IO_DICOM_DICOM_ELEMENTS_H
-#define IO_DICOM_DICOM_ELEMENTS_H
+#ifndef IO_DICOM_HEADER_DICOM_ELEMENTS_H
+#define IO_DICOM_HEADER_DICOM_ELEMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

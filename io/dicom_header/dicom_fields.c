@@ -126,6 +126,8 @@ static const char *const dicom_scan_options[] = {
 static const char *const dicom_nuclei[] = {
     "1H", "H", "H1", "3HE", "7LI", "13C", "19F", "23NA", "31P", "129XE", NULL};
 
+static const char *const dicom_bodies[] = {"BIPED", "QUADRUPED", NULL};
+
 static const char *const dicom_directions[] = {
     "CW", "CC", "ROW", "COL", "COLUMN", "OTHER", NULL};
 
@@ -146,7 +148,7 @@ const char *const ts_dicom_units[] = {
     "CM2", "PCNT", "CPS", "BQML", "MGMINML", "UMOLMINML", "MLMING", "MLG", "1CM", "UMOLML", "PROPCNTS", "PROPCPS",
     "MLMINML", "MLML", "GML", "STDDEV", "SUV", "CM2ML", "ms", "s", "us", "1/s", "1/ms", "s-1", "mm2/s", "mm^2/s",
     "10^-3 mm2/s", "10^-3 mm^2/s", "10^-6 mm2/s", "10^-6 mm^2/s", "um2/s", "um2/ms", "um^2/ms", "%", "percent", "ppm",
-    "ppb", "Hz", "rad", "rad/s", "deg", "degree", "cm/s", "mm/s", "m/s", "Pa", "kPa", "T", "mT", "uT", "mm", "ml/100g",
+    "ppb", "Hz", "rad", "mrad", "milliradials", "rad/s", "deg", "degree", "cm/s", "mm/s", "m/s", "Pa", "kPa", "T", "mT", "uT", "mm", "ml/100g",
     "ml/100g/min", "ml/100ml", "ml/100ml/min", "ml/g/min", "mg/l", "mmol/l", "a.u.", NULL};
 
 const char *const ts_dicom_pet[] = {
@@ -247,6 +249,20 @@ bool ts_dicom_field_is_number(enum dicom_field field)
     return ts_dicom_fields[field].kind <= DICOM_FIELD_BINARY;
 }
 
+/* Returns true if the number of the field tells images apart, says how thick slices are or when
+ * they were made. */
+static bool tells(enum dicom_field field)
+{
+    static const enum dicom_field telling[] = {
+        DICOM_FIELD_slice_thickness, DICOM_FIELD_tube_voltage, DICOM_FIELD_repetition_time,
+        DICOM_FIELD_inversion_time,  DICOM_FIELD_echo_number,  DICOM_FIELD_flip_angle,
+        DICOM_FIELD_frame_duration,  DICOM_FIELD_decay_factor};
+    for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
+        if (telling[i] == field)
+            return true;
+    return false;
+}
+
 /* Reads the bytes as the row's kind. Returns false if they are not of that kind. */
 static bool parse(const struct tag_row *row, const struct dicom_element *element, const char *bytes,
                   size_t length, bool big_endian, struct scan *scan, struct dicom_value *value)
@@ -263,8 +279,13 @@ static bool parse(const struct tag_row *row, const struct dicom_element *element
     const char *end = ts_dicom_is_text_vr(element->vr) && row->kind == DICOM_FIELD_NUMBER
                           ? memchr(bytes, '\\', length)
                           : NULL; /* the first of several */
-    value->number = ts_dicom_parse_number(bytes, end ? (size_t)(end - bytes) : length, element->vr,
-                                          row->kind == DICOM_FIELD_BINARY, big_endian);
+    const struct dicom_field_row *field = &ts_dicom_fields[row->field];
+    const size_t first = end ? (size_t)(end - bytes) : length;
+    const bool binary = row->kind == DICOM_FIELD_BINARY;
+    value->number = ts_dicom_parse_number(bytes, first, element->vr, binary, big_endian);
+    if (ts_dicom_is_no_number(bytes, first, element->vr, binary, big_endian))
+        ts_dicom_note_unread(scan, element, field->key ? field->key : field->name, bytes, length,
+                             tells(row->field));
     return isfinite(value->number);
 }
 

@@ -5,8 +5,8 @@
  * values of its file and puts its own in front, so that the frames of a file share what they have
  * in common.
  */
-#ifndef IO_DICOM_DICOM_FIELDS_H
-#define IO_DICOM_DICOM_FIELDS_H
+#ifndef IO_DICOM_HEADER_DICOM_FIELDS_H
+#define IO_DICOM_HEADER_DICOM_FIELDS_H
 
 #include <stddef.h>
 

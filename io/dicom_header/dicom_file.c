@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes where frames lie and up to which distance positions are one, and compares SOP Class
- * UIDs with a list of classes. The lists leave out the prefix that all storage classes share. An
- * entry that ends with a dot stands for a whole family, such as all presentation states; any other
- * entry must be the rest of the UID, so that 2 does not stand for 20.
+ * Computes where frames lie in the file and how far apart two positions may be and still count as
+ * the same. Compares SOP Class UIDs with lists of classes, which leave out the prefix that all
+ * storage classes share. An entry that ends with a dot stands for a whole family, such as all
+ * presentation states; any other entry must be the rest of the UID, so that 2 does not stand
+ * for 20.
  */
 #include "io/dicom_header/dicom_file.h"
 

@@ -4,8 +4,8 @@
  * names that are no images, and the folder as a whole. A file holds one image or, if it has several
  * frames, one for each. All parts of the rooms for DICOM share them.
  */
-#ifndef IO_DICOM_DICOM_FILE_H
-#define IO_DICOM_DICOM_FILE_H
+#ifndef IO_DICOM_HEADER_DICOM_FILE_H
+#define IO_DICOM_HEADER_DICOM_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +36,17 @@ enum dicom_polarity { DICOM_POLARITY_UNSTATED, DICOM_POLARITY_FORWARD, DICOM_POL
 
 struct dicom_image;
 struct dicom_value;
+
+/* This is a number or a time of the header that cannot be read, as one with a decimal comma. It
+ * counts as absent. */
+struct dicom_unread {
+    const struct dicom_unread *next; /* one that was met before, or NULL */
+    uint32_t tag;
+    const char *name, *text; /* text: the value, as ts_dicom_escape writes it; arena */
+    char vr[3];
+    bool tells; /* the number tells images apart, or says where they lie or what they mean, so that
+                   its absence might make one volume of several */
+};
 
 /* These attributes say to which series an image belongs, rather than what it shows: dicom_join.c
  * has their names. They are in the order in which series are sorted by them. */
@@ -74,6 +85,7 @@ struct dicom_file {
                                  is opened again */
     const char *refusal;      /* why this file cannot be part of any volume, or NULL; arena */
     const char *refusal_code;
+    const char *advice;  /* what the user can do about it; NULL: what the code says; arena */
     const char *warning; /* names parts that were passed over, such as bytes behind the pixels; or
                             NULL; arena */
     char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX],
@@ -129,14 +141,15 @@ struct dicom_file {
  * values are there; an empty text is absent. */
 struct dicom_image {
     const struct dicom_file *file;
-    int64_t frame;     /* which frame of the file holds its pixels, from 0 */
-    int rows, columns; /* of the image: those of the file, or of a tile of a mosaic */
-    int tile, tile_row,
-        tile_column; /* of a mosaic: its number from 0, and its first row and column in the frame */
+    int64_t frame;                   /* which frame of the file holds its pixels, from 0 */
+    int rows, columns;               /* of the image: those of the file, or of a tile of a mosaic */
+    int tile;                        /* of a mosaic: its number from 0 */
+    int tile_row, tile_column;       /* its first row and column in the frame */
     char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
     char map[DICOM_CODE_MAX]; /* what it was computed to show, such as ADC or FAT (dicom_kind.h) */
     char velocity[DICOM_TEXT_MAX];     /* the direction and velocity of the flow that it encodes */
     char breath[DICOM_CODE_MAX];       /* Starting Respiratory Phase */
+    char labeling[DICOM_CODE_MAX];     /* of perfusion: ASL Context, such as LABEL or CONTROL */
     char comment[DICOM_TEXT_MAX];      /* Image Comments or Frame Comments; only compared */
     char kind[DICOM_CODE_MAX];         /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
     double real_slope, real_intercept; /* of a linear Real World Value Mapping; NaN: not stated */
@@ -147,34 +160,33 @@ struct dicom_image {
     char rescale_type[DICOM_TEXT_MAX];
     bool unplaced; /* a frame of which nothing says where it lies but its place among those of its
                       file */
-    enum dicom_polarity
-        polarity; /* of the phase encoding, as GE's epi_pepolar states it (dicom_groups.c) */
+    /* of the phase encoding, as GE's epi_pepolar states it (dicom_groups.c) */
+    enum dicom_polarity polarity;
     bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding,
         have_padding_limit;
     double position_mm[3], orientation[6]; /* row cosines, then column cosines */
     double spacing_mm[2]; /* between rows (y), between columns (x): the DICOM order */
-    double slope, intercept,
-        spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
+    double slope, intercept;
+    double spacing_between_slices_mm; /* only to warn; NaN if absent */
     double in_stack; /* In-Stack Position Number, only to find positions that contradict it; NaN if
                         absent */
     double slice_location_mm; /* only to find positions that contradict it; NaN if absent */
     double scale_slope, scale_intercept; /* of Philips MR: the measured value is (stored -
                                             intercept) / slope; NaN if absent */
-    double padding,
-        padding_limit; /* stored values of the type of the pixels; NaN is one of floats */
-    double echo_time_ms, temporal_position, acquisition_number, b_value,
-        instance_number;                   /* NaN if absent */
+    /* stored values of the type of the pixels; NaN is one of floats */
+    double padding, padding_limit;
+    /* NaN if absent */
+    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number;
     uint32_t dimensions[DICOM_DIMENSIONS]; /* Dimension Index Values, from 1; 0: none, or not that
                                               many */
-    double cardiac_percent, cycle_percent,
-        respiratory_percent; /* of the cycle; the second is that of a frame; NaN if absent */
-    double velocity_direction[3], velocity_most,
-        velocity_philips[3]; /* of an encoded flow: its axis in patient coordinates and the largest
-                                velocity in cm/s; and both in one, of Philips; NaN if absent */
+    double cardiac_percent, cycle_percent; /* of the cycle; the second is that of a frame */
+    double respiratory_percent;            /* likewise; NaN if absent */
+    double velocity_direction[3];          /* of an encoded flow: its axis in patient coordinates */
+    double velocity_most;                  /* and the largest velocity in cm/s; NaN if absent */
+    double velocity_philips[3];            /* both in one, of Philips; NaN if absent */
     double delay_ms; /* of a frame, as trigger_ms, where that is not stated; NaN if absent */
-    double acquired_s, time_offset_s, trigger_ms, frame_reference_ms,
-        content_s;     /* times whose differences count; NaN
-                          if absent */
+    /* times whose differences count; NaN if absent */
+    double acquired_s, time_offset_s, trigger_ms, frame_reference_ms, content_s;
     double zone_s;     /* offset of acquired_s from UTC; NaN if not stated */
     bool zone_in_time; /* the time itself states it, not Timezone Offset From UTC */
     double clock_s; /* Acquisition Date and Time, if acquired_s is the Acquisition DateTime beside
@@ -187,17 +199,18 @@ struct dicom_image {
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN
                            if absent */
-    double ge_b_value,
-        ge_gradient[3];     /* the same as GE states them (dicom_weightings.c); NaN if absent */
+    double ge_b_value, ge_gradient[3]; /* the same as GE states them (dicom_weightings.c); NaN if
+                                          absent */
     double dimensions_rank; /* the order that Dimension Index Values give it at its position
                                (dicom_volumes.c) */
-    double weighting_order,
-        frame_order; /* the order by diffusion weighting, and in the file (dicom_weightings.c) */
-    double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are
-                        grouped */
-    /* echo_ms if echoes are series of their own, else NaN; once images are grouped */
+    double weighting_order; /* the order by diffusion weighting (dicom_weightings.c) */
+    double frame_order;     /* and in the file */
+    double echo_ms; /* echo_time_ms without what is rounding (dicom_group.c); once images are
+                       grouped */
+    /* Grouping sets it: echo_ms if each echo is a series of its own, else NaN. */
     double echo_key;
-    const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
+    const struct dicom_value *values;  /* what describes the acquisition (dicom_fields.h); arena */
+    const struct dicom_unread *unread; /* what cannot be read; NULL: nothing; arena */
     const char *keys[DICOM_SERIES_KEYS]; /* what tells its series from others (dicom_join.h); once
                                             images are grouped */
     unsigned torn; /* 1 << i: images that agree with it but for attribute i, and would be one volume

@@ -4,8 +4,8 @@
  * finds out which, and joins the fragments of a frame. Source: DICOM PS3.5 A.4 (encapsulation),
  * PS3.3 C.7.6.3.1.8 (extended offset table).
  */
-#ifndef IO_DICOM_DICOM_FRAGMENTS_H
-#define IO_DICOM_DICOM_FRAGMENTS_H
+#ifndef IO_DICOM_HEADER_DICOM_FRAGMENTS_H
+#define IO_DICOM_HEADER_DICOM_FRAGMENTS_H
 
 #include "io/dicom_header/dicom_scan_state.h"
 

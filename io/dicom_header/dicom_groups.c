@@ -74,6 +74,8 @@ void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
         ts_dicom_parse_decimals(text, length, tile->position_mm, 3);
     else if (both || isnan(tile->acquired_s))
         tile->acquired_s = ts_dicom_parse_time(text, length);
+    if (!position && isnan(tile->acquired_s))
+        ts_dicom_note_unread(scan, element, "the time of a tile", text, length, false);
     if (both && !isnan(ts_dicom_parse_zone(text, length))) {
         scan->image.zone_s = ts_dicom_parse_zone(text, length);
         scan->image.zone_in_time = true;
@@ -296,6 +298,7 @@ struct dicom_csa {
 enum { CSA_TAG_BYTES = 84, CSA_NAME_BYTES = 64, CSA_ITEM_BYTES = 16, CSA_MAX_TAGS = 1024 };
 
 struct csa_reader {
+    struct scan *scan;
     struct dicom_reader *reader;
     int64_t at, end;
     bool second;          /* CSA2, which begins with SV10 */
@@ -333,9 +336,23 @@ static double *wanted_values(struct dicom_csa *found, const char *name, int *cou
     return NULL;
 }
 
-/* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or
- * if it is broken. */
-static bool read_item(struct csa_reader *csa, double *value)
+/* Reads the number of an item, which stays NaN if it cannot be read. */
+static void read_number(struct csa_reader *csa, const char *name, const char *text, size_t n,
+                        double *value)
+{
+    const struct dicom_element element = {.tag = DICOM_TAG(0x0029, 0x1010), .vr = "OB"};
+    const char *end = memchr(text, '\0', n);
+    const size_t length = end ? (size_t)(end - text) : n;
+    *value = ts_dicom_parse_number(text, length, "DS", false, false);
+    if (isnan(*value)) {
+        const char *kept = ts_arena_text(csa->scan->arena, name, strlen(name));
+        ts_dicom_note_unread(csa->scan, &element, kept ? kept : "", text, length, true);
+    }
+}
+
+/* Reads one item of the tag of this name into *value, which may be NULL. Returns false at the end
+ * of the header or if it is broken. */
+static bool read_item(struct csa_reader *csa, const char *name, double *value)
 {
     unsigned char header[CSA_ITEM_BYTES];
     char text[64];
@@ -347,10 +364,8 @@ static bool read_item(struct csa_reader *csa, double *value)
     if (length < 0 || length > csa->end - csa->at)
         return false;
     const size_t n = length < (int64_t)sizeof text ? (size_t)length : sizeof text;
-    if (value && n > 0 && ts_dicom_read(csa->reader, csa->at, text, n)) {
-        const char *end = memchr(text, '\0', n);
-        *value = ts_dicom_parse_number(text, end ? (size_t)(end - text) : n, "DS", false, false);
-    }
+    if (value && n > 0 && ts_dicom_read(csa->reader, csa->at, text, n))
+        read_number(csa, name, text, n, value);
     csa->at += (length + 3) / 4 * 4;
     return csa->at <= csa->end;
 }
@@ -368,7 +383,7 @@ static bool read_tag(struct csa_reader *csa, bool first, struct dicom_csa *found
     csa->first_items = first ? n_items : csa->first_items;
     double *values = wanted_values(found, name, &count);
     for (uint32_t i = 0; i < n_items; i++)
-        if (!read_item(csa, values && (int)i < count ? &values[i] : NULL))
+        if (!read_item(csa, name, values && (int)i < count ? &values[i] : NULL))
             return false;
     return true;
 }
@@ -383,7 +398,8 @@ static struct dicom_csa dicom_read_csa(struct scan *scan)
                               .phase_positive = NAN};
     for (int i = 0; i < DICOM_CSA_TIMES; i++)
         found.times_ms[i] = NAN;
-    struct csa_reader csa = {.reader = &scan->reader,
+    struct csa_reader csa = {.scan = scan,
+                             .reader = &scan->reader,
                              .at = scan->csa.offset,
                              .end = scan->csa.offset + scan->csa.length};
     unsigned char start[8];
@@ -662,6 +678,21 @@ static void check_groups(struct scan *scan)
                         file->frames);
 }
 
+/* Corrects b-values that none can be: GE adds 1e9 to some. */
+static void settle_b_value(struct scan *scan, struct dicom_image *image)
+{
+    static const double bias = 1e9;
+    if (image->b_value >= bias) {
+        image->b_value = fmod(image->b_value, bias);
+        ts_dicom_warn(scan,
+                      "1e9 is added to a Diffusion b-value, as GE does to private ones, and is "
+                      "taken off");
+    } else if (image->b_value < 0) {
+        image->b_value = NAN;
+        ts_dicom_warn(scan, "a Diffusion b-value is negative, and counts as not stated");
+    }
+}
+
 bool ts_dicom_list_images(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
@@ -695,6 +726,7 @@ bool ts_dicom_list_images(struct scan *scan)
             images[i].rows = file->rows;
             images[i].columns = file->columns;
         }
+        settle_b_value(scan, &images[i]);
         ts_dicom_name_kind(file, &images[i]);
         images[i].polarity = find_polarity(scan, &images[i]);
     }

@@ -4,8 +4,8 @@
  * for all frames in the shared groups, and frame by frame in the per-frame groups. This reads them,
  * and lists the images of a file. Source: DICOM PS3.3 C.7.6.16 (Multi-frame Functional Groups).
  */
-#ifndef IO_DICOM_DICOM_GROUPS_H
-#define IO_DICOM_DICOM_GROUPS_H
+#ifndef IO_DICOM_HEADER_DICOM_GROUPS_H
+#define IO_DICOM_HEADER_DICOM_GROUPS_H
 
 #include "io/dicom_header/dicom_scan_state.h"
 

@@ -3,8 +3,8 @@
  * This decides which texts of Convolution Kernel (0018,1210) may reach an output, since a free text
  * could identify a patient.
  */
-#ifndef IO_DICOM_DICOM_KERNEL_H
-#define IO_DICOM_DICOM_KERNEL_H
+#ifndef IO_DICOM_HEADER_DICOM_KERNEL_H
+#define IO_DICOM_HEADER_DICOM_KERNEL_H
 
 #include <stdbool.h>
 

@@ -7,6 +7,7 @@
  * conformance statements of GE, Philips and Siemens.
  */
 #include "io/dicom_header/dicom_kind.h"
+#include "io/dicom_header/dicom_fields.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,9 +53,9 @@ const char *ts_dicom_component(const char *text, int first)
     return "";
 }
 
-/* Names a GE image by its private elements if the standard's do not: the part of a complex image,
- * or, of a series that maps the field, which image is the map, in Hz. The map and its magnitude
- * have one image type, and differ in the collapse flag. */
+/* Sets the part of a complex GE image from its private elements if no standard element states it,
+ * or calls the image a field map, in Hz. The map and its magnitude share a type, and differ in the
+ * collapse flag (vendor_kind). */
 static void name_ge_kind(const struct dicom_file *file, struct dicom_image *image)
 {
     static const char *const maps[] = {"B0map", "B0rf", "3db0map"};
@@ -72,7 +73,7 @@ static void name_ge_kind(const struct dicom_file *file, struct dicom_image *imag
 }
 
 /* Images of MR that are computed of several, by their whole names, and those of multi-energy CT and
- * of perfusion, by the begin of theirs. */
+ * of perfusion, by the start of theirs. */
 static const char *const maps[] = {"ADC",
                                    "EADC",
                                    "EXP_ADC",
@@ -143,6 +144,64 @@ bool ts_dicom_is_energy(const struct dicom_image *image)
     return length > 0;
 }
 
+/* Values of these images have a unit, which their names do not tell. All others but those of
+ * `rated` are shades of gray, as the parts of a complex image are, but for its phase. */
+static const char *const rated[] = {"ADC",
+                                    "EADC",
+                                    "EXP_ADC",
+                                    "FA",
+                                    "DIFFUSION_ANISO",
+                                    "FAT_FRACTION",
+                                    "WATER_FRACTION",
+                                    "FF",
+                                    "R1",
+                                    "R2",
+                                    "R2_STAR",
+                                    "T1",
+                                    "T2",
+                                    "T2_STAR",
+                                    "RCBF",
+                                    "RCBV",
+                                    "CBF",
+                                    "CBV",
+                                    "MTT",
+                                    "RMTT",
+                                    "TTP",
+                                    "TMAX",
+                                    "T_MAX",
+                                    NULL};
+
+/* Returns true if the value names a map that has a unit. T1, T2 and the like are maps only behind
+ * the third value, which names by them how the contrast of an image is weighted. */
+static bool is_rated(const char *value, size_t length, int i)
+{
+    enum { FLAVOR = 2 };
+    if (length > 4 && !strncasecmp(value + length - 3, "MAP", 3) && strchr(" _", value[length - 4]))
+        return true;
+    for (int k = 0; rated[k]; k++)
+        if (strlen(rated[k]) == length && !strncasecmp(value, rated[k], length))
+            return i > FLAVOR || strncasecmp(value, "T1", 2) * strncasecmp(value, "T2", 2) != 0;
+    return false;
+}
+
+const char *ts_dicom_map_unit(const struct dicom_image *image)
+{
+    const char *type = *image->frame_type ? image->frame_type : image->file->image_type;
+    const char *maker = ts_dicom_field_text(image, DICOM_FIELD_manufacturer);
+    const bool philips = !strncasecmp(maker, "Philips", 7);
+    bool map = !strcmp(image->component, "PHASE");
+    if (ts_dicom_has_word(type, 2, "FIELDMAPHZ") || !strcmp(image->kind, "FIELD MAP") ||
+        (philips && strcmp(image->component, "MAGNITUDE") != 0 &&
+         ts_dicom_has_word(type, 2, "B0 MAP")))
+        return "Hz";
+    for (int i = 2; i < 2 + MAX_VALUES && !map; i++) {
+        size_t length;
+        const char *value = value_of(type, i, &length);
+        map = is_rated(value, length, i);
+    }
+    return map ? "unknown" : "";
+}
+
 /* Returns the flow that Siemens states in the name of a sequence or in (0051,1014), such as
  * "v150ap" in "*fl3d1_v150ap": the velocity and the direction. */
 static const char *find_flow(const char *text, size_t *length)
@@ -190,6 +249,34 @@ static void name_velocity(const struct dicom_file *file, struct dicom_image *ima
     }
 }
 
+bool ts_dicom_has_word(const char *text, int first, const char *word)
+{
+    for (int i = first; i < first + MAX_VALUES; i++) {
+        size_t length;
+        const char *value = value_of(text, i, &length);
+        if (length == strlen(word) && !strncasecmp(value, word, length))
+            return true;
+    }
+    return false;
+}
+
+const char *const ts_dicom_labelings[] = {"LABEL", "CONTROL", "M_ZERO_SCAN", NULL};
+
+/* Names how blood was labeled in an image of perfusion: by ASL Context, else by what Philips
+ * states, by a value of Image Type, or by a comment that is nothing else. */
+static void name_labeling(const char *type, struct dicom_image *image)
+{
+    const char *context = ts_dicom_field_text(image, DICOM_FIELD_asl_context), *found = "";
+    for (int k = 0; !*context && ts_dicom_labelings[k]; k++) {
+        const char *word = ts_dicom_labelings[k];
+        if (ts_dicom_has_word(image->labeling, 0, word) || ts_dicom_has_word(type, 2, word) ||
+            !strcasecmp(image->comment, word))
+            found = word;
+    }
+    context = *context ? context : found;
+    copy_code(context, strlen(context), image->labeling);
+}
+
 /* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors
  * put the part of a complex image there too, since classic images have no attribute for it. */
 void ts_dicom_name_kind(const struct dicom_file *file, struct dicom_image *image)
@@ -208,6 +295,8 @@ void ts_dicom_name_kind(const struct dicom_file *file, struct dicom_image *image
     const char *map = ct || mr ? find_map(type, 3, ct, &length) : "";
     copy_code(map, *map ? length : 0, image->map);
     name_velocity(file, image);
+    if (mr)
+        name_labeling(type, image);
     image->trigger_ms = isnan(image->trigger_ms) ? image->delay_ms : image->trigger_ms;
     if (isnan(image->cardiac_percent) && isnan(image->trigger_ms))
         image->cardiac_percent = image->cycle_percent; /* a delay in ms says more */

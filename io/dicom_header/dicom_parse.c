@@ -14,7 +14,7 @@
 
 #include "io/dicom_header/dicom_elements.h"
 
-enum { MAX_DECIMALS = 6, SECONDS_OF_DAY = 86400, TIME_BYTES = 32 };
+enum { MAX_DECIMALS = 6, SECONDS_OF_DAY = 86400, TIME_BYTES = 32, NUMBER_BYTES = 256 };
 
 void ts_dicom_trim(const char **text, size_t *length)
 {
@@ -26,10 +26,21 @@ void ts_dicom_trim(const char **text, size_t *length)
     }
 }
 
+/* Cuts padding and ends of lines off both ends of a number. */
+static void trim_number(const char **text, size_t *length)
+{
+    while (*length > 0 && memchr(" \t\r\n", (*text)[*length - 1], 5))
+        --*length;
+    while (*length > 0 && memchr(" \t\r\n", **text, 5)) {
+        ++*text;
+        --*length;
+    }
+}
+
 static bool parse_decimal(const char *text, size_t length, double *value)
 {
-    char copy[64];
-    ts_dicom_trim(&text, &length);
+    char copy[NUMBER_BYTES];
+    trim_number(&text, &length);
     if (length == 0 || length >= sizeof copy)
         return false;
     for (size_t i = 0; i < length; i++) {
@@ -52,8 +63,8 @@ static bool parse_decimal(const char *text, size_t length, double *value)
 
 bool ts_dicom_parse_integer(const char *text, size_t length, int64_t *value)
 {
-    char copy[24];
-    ts_dicom_trim(&text, &length);
+    char copy[NUMBER_BYTES];
+    trim_number(&text, &length);
     if (length == 0 || length >= sizeof copy)
         return false;
     for (size_t i = 0; i < length; i++) {
@@ -127,6 +138,14 @@ bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char
     return is_float || is_double;
 }
 
+static bool is_printable(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] < ' ' || bytes[i] > '~')
+            return false;
+    return true;
+}
+
 double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary,
                              bool big_endian)
 {
@@ -148,8 +167,20 @@ double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, b
     if (parse_decimal(bytes, length, &value))
         return value;
     /* Implicit encoding cannot tell FD from a decimal string of eight letters: the string is tried
-     * first. */
-    return implicit && length == 8 ? parse_double(raw, big_endian) : NAN;
+     * first, and one that cannot be read is no FD. */
+    return implicit && length == 8 && !is_printable(bytes, length) ? parse_double(raw, big_endian)
+                                                                   : NAN;
+}
+
+bool ts_dicom_is_no_number(const char *bytes, size_t length, const char *vr, bool binary,
+                           bool big_endian)
+{
+    double stored = 0;
+    const bool is_float = !strcmp(vr, "FL") || !strcmp(vr, "FD") || binary;
+    return !isfinite(ts_dicom_parse_number(bytes, length, vr, binary, big_endian)) &&
+           !(is_float &&
+             ts_dicom_parse_stored((const unsigned char *)bytes, length, vr, big_endian, &stored) &&
+             !isfinite(stored));
 }
 
 /* Parses n digits; -1 if they are none. */
@@ -176,9 +207,11 @@ static int64_t count_days(int year, int month, int day)
 double ts_dicom_parse_date(const char *text, size_t length)
 {
     ts_dicom_trim(&text, &length);
-    if (length != 8)
+    const bool dots = length == 10 && text[4] == '.' && text[7] == '.'; /* before DICOM 3 */
+    if (length != 8 && !dots)
         return NAN;
-    const int year = digits(text, 4), month = digits(text + 4, 2), day = digits(text + 6, 2);
+    const int year = digits(text, 4), month = digits(text + 4 + dots, 2),
+              day = digits(text + 6 + 2 * dots, 2);
     if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31)
         return NAN;
     return (double)(count_days(year, month, day) - count_days(1900, 1, 1)) * SECONDS_OF_DAY;

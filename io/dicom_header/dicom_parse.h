@@ -5,8 +5,8 @@
  * with a comma, must not become a place that looks right. Source: DICOM PS3.5, 6.2 (value
  * representations).
  */
-#ifndef IO_DICOM_DICOM_PARSE_H
-#define IO_DICOM_DICOM_PARSE_H
+#ifndef IO_DICOM_HEADER_DICOM_PARSE_H
+#define IO_DICOM_HEADER_DICOM_PARSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +24,11 @@ bool ts_dicom_parse_decimals(const char *text, size_t length, double *values, si
  * their length. */
 double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary,
                              bool big_endian);
+/* Returns true if the value holds no number, as a text with a decimal comma or one of several
+ * numbers. A FL or FD that is infinite or NaN is one: some programs mean by it that there is none.
+ */
+bool ts_dicom_is_no_number(const char *bytes, size_t length, const char *vr, bool binary,
+                           bool big_endian);
 /* Gives the one number of a value of VR FL or FD as it is stored, NaN and infinite ones too; an
  * implicit encoding tells them apart by length. Returns false, and leaves the number, if the value
  * is none. */

@@ -117,12 +117,28 @@ static void choose_bits(struct scan *scan, int precision)
     file->high_bit = precision - 1;
 }
 
+/* Advises another transfer syntax if the first frame is a good one of that. */
+static void advise_frames(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    const enum dicom_syntax said = file->syntax;
+    const char *uid = ts_dicom_compressed_syntax(scan, file->pixel_offset);
+    struct dicom_codestream stream;
+    if (!uid || ts_dicom_syntax(uid)->syntax == said)
+        return;
+    file->syntax = ts_dicom_syntax(uid)->syntax;
+    if (read_first_frame(scan, &stream) == CODESTREAM_GOOD)
+        ts_dicom_advise_syntax(scan, uid);
+    file->syntax = said;
+}
+
 static void check_first_frame(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
     struct dicom_codestream stream;
     switch (read_first_frame(scan, &stream)) {
     case CODESTREAM_BAD:
+        advise_frames(scan);
         ts_dicom_refuse(scan, stream.code, "%s", stream.text);
         return;
     case CODESTREAM_SHORT:

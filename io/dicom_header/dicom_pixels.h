@@ -4,8 +4,8 @@
  * first frame's own header if frames are compressed. ts_dicom_refuse records faults. Source: DICOM
  * PS3.5 8 and annex A.4.
  */
-#ifndef IO_DICOM_DICOM_PIXELS_H
-#define IO_DICOM_DICOM_PIXELS_H
+#ifndef IO_DICOM_HEADER_DICOM_PIXELS_H
+#define IO_DICOM_HEADER_DICOM_PIXELS_H
 
 #include "io/dicom_header/dicom_codestream.h"
 #include "io/dicom_header/dicom_scan_state.h"

@@ -99,12 +99,15 @@ static void check_layout(struct scan *scan)
     check_bits(scan);
 }
 
-/* Checks the Modality LUT against its descriptor, if there is one. */
+/* Checks the Modality LUT against its descriptor, if there is one. Of the three values of a
+ * descriptor only the second may have a sign (C.11.1.1). */
 static void check_lut(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
     struct dicom_lut *lut = &file->lut;
-    const double *descriptor = scan->lut_descriptor;
+    double *descriptor = scan->lut_descriptor;
+    if (descriptor[0] < 0)
+        descriptor[0] += 65536; /* a count has no sign, though writers give all three VR SS */
     const bool described =
         descriptor[0] >= 0 && descriptor[1] >= -32768 && descriptor[2] >= 1 && descriptor[2] <= 16;
     if (!described && lut->data.length == 0 && isnan(descriptor[0]))
@@ -153,9 +156,7 @@ static void check_pixels(struct scan *scan)
     }
     const bool native = !dicom_is_compressed(file->syntax);
     if (native == scan->encapsulated) {
-        ts_dicom_refuse(
-            scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
-            native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
+        ts_dicom_refuse_compression(scan);
         return;
     }
     file->words &= file->bits_allocated == 8;
@@ -279,66 +280,6 @@ static void check_header(struct scan *scan)
                         "many (private elements removed?)");
 }
 
-/* ---- deflated data sets ---------------------------------------------------------------------- */
-
-/* A data set of the transfer syntax "deflated explicit VR little endian" is one deflate stream. It
- * is inflated once to its end before any of its bytes are looked at, and what comes out is only
- * counted. This proves that the stream is whole, gives the length that all other lengths are held
- * against, and stops early at a stream that claims far more than it holds. The walk then inflates
- * it again as it reads, and so does whoever reads the pixels: no inflated bytes are kept. Source:
- * DICOM PS3.5 A.5; RFC 1951. */
-
-/* No element is longer than 4 GiB, and all others together are small. */
-#define MAX_BYTES (INT64_C(5) << 30)
-
-static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t inflated,
-                          int64_t deflated)
-{
-    if (end == INFLATE_UNREADABLE)
-        scan->reader.error = errno;
-    else if (end == INFLATE_CUT)
-        ts_dicom_refuse(scan, "dicom-truncated", "the file ends inside its deflated data set");
-    else if (end == INFLATE_DAMAGED)
-        ts_dicom_refuse(scan, "dicom-bad-deflate",
-                        "the data set is no deflate stream, or a damaged one: %" PRId64
-                        " bytes could be inflated",
-                        inflated);
-    else
-        ts_dicom_refuse(scan, "dicom-ratio",
-                        "the data set inflates to more than %" PRId64 " bytes from %" PRId64
-                        ", limit %d to 1 and %" PRId64 " bytes",
-                        inflated, deflated, (int)DICOM_MAX_RATIO, MAX_BYTES);
-    return false;
-}
-
-/* Lets the reader of the scan read the inflated bytes of the data set that begins at walk->offset,
- * which becomes 0. The caller destroys scan->reader.inflated. Returns false if the stream is
- * refused, or if scan->reader.error says why it cannot be read. */
-static bool inflate_data_set(struct scan *scan, struct dicom_walk *walk)
-{
-    static const struct inflate_limits limits = {DICOM_RATIO_FREE_BYTES, DICOM_MAX_RATIO,
-                                                 MAX_BYTES};
-    struct dicom_file *file = scan->file;
-    struct dicom_reader *reader = &scan->reader;
-    struct inflate_file *stream = ts_inflate_file_create();
-    int64_t inflated = 0, deflated = 0;
-    errno = ENOMEM;
-    if (!stream)
-        return refuse_stream(scan, INFLATE_UNREADABLE, 0, 0);
-    reader->inflated = stream;
-    ts_inflate_file_choose(stream, reader->fd, file->device, file->inode, walk->offset);
-    const enum inflate_end end = ts_inflate_file_measure(stream, &limits, &inflated, &deflated);
-    if (end != INFLATE_WHOLE)
-        return refuse_stream(scan, end, inflated, deflated);
-    if (file->file_bytes - walk->offset - deflated > 1) /* one byte may make its length even */
-        ts_dicom_warn(scan, "bytes behind the deflated data set were passed over");
-    file->deflate_offset = walk->offset;
-    reader->file_bytes = inflated;
-    reader->buffer_bytes = 0;
-    walk->offset = 0;
-    return true;
-}
-
 /* ---- the start of a file --------------------------------------------------------------------- */
 
 /* A file begins with a preamble of 128 bytes and the letters "DICM". Some programs write neither,
@@ -383,15 +324,6 @@ static enum dicom_start find_start(const unsigned char *bytes, size_t n)
     return is_element_of(bytes, 8) ? DICOM_START_DATA_SET : DICOM_START_NONE;
 }
 
-/* Returns the uncompressed transfer syntax in which a data set begins, by the form of its first
- * element. */
-static const char *guess_syntax(const unsigned char bytes[8])
-{
-    if (!ts_dicom_is_vr((const char *)bytes + 4))
-        return "1.2.840.10008.1.2";
-    return bytes[0] == 0 ? "1.2.840.10008.1.2.2" : "1.2.840.10008.1.2.1";
-}
-
 /* Describes what the first n bytes of a file that is not read as DICOM look like. */
 static void describe_start(const unsigned char *bytes, size_t n, struct dicom_other *other)
 {
@@ -414,85 +346,6 @@ static void describe_start(const unsigned char *bytes, size_t n, struct dicom_ot
 }
 
 /* ---- the scan -------------------------------------------------------------------------------- */
-
-static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out,
-                            size_t size)
-{
-    size_t length = element->length < size ? element->length : 0;
-    if (length == 0 || !ts_dicom_read(&scan->reader, element->offset, out, length))
-        length = 0;
-    while (length > 0 && (out[length - 1] == ' ' || out[length - 1] == '\0'))
-        length--;
-    out[length] = '\0';
-}
-
-bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offset)
-{
-    ts_dicom_walk_init(walk, &scan->reader, offset, false, false);
-    while (ts_dicom_walk_peek(walk) >> 16 == 2) {
-        struct dicom_element element;
-        if (ts_dicom_walk_next(walk, &element) != DICOM_STEP_ELEMENT) {
-            ts_dicom_refuse(scan, walk->code ? walk->code : "dicom-truncated",
-                            "the file meta group is broken: %s", walk->message);
-            return false;
-        }
-        if (element.tag == DICOM_TAG(0x0002, 0x0002))
-            read_text_value(scan, &element, scan->media_class, sizeof scan->media_class);
-        else if (element.tag == DICOM_TAG(0x0002, 0x0010))
-            read_text_value(scan, &element, scan->file->syntax_uid, sizeof scan->file->syntax_uid);
-    }
-    return true;
-}
-
-/* Returns false if the file meta group names none. */
-static bool choose_syntax(struct scan *scan)
-{
-    const char *uid = scan->file->syntax_uid;
-    const struct dicom_syntax_name *name = ts_dicom_syntax(uid);
-    scan->file->syntax = name ? name->syntax : DICOM_OTHER;
-    if (!*uid)
-        ts_dicom_refuse(scan, "dicom-syntax-missing",
-                        "the file meta group names no transfer syntax");
-    else if (scan->file->syntax == DICOM_OTHER)
-        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build",
-                        ts_dicom_known_uid(uid), name ? name->name : "unknown");
-    return *uid != '\0';
-}
-
-/* Returns true if the data set is encoded as the meta group states, judged by its first element. */
-static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
-{
-    unsigned char bytes[8];
-    if (!ts_dicom_read(&scan->reader, walk->offset, bytes, sizeof bytes))
-        return true; /* the walk itself will report what is missing */
-    unsigned group = ts_dicom_u16(bytes, walk->big_endian),
-             swapped = ts_dicom_u16(bytes, !walk->big_endian);
-    if (group > 0xFF && swapped <= 0xFF && (group & 0xFF) == 0) {
-        ts_dicom_refuse(scan, "dicom-encoding",
-                        "the meta group says %s endian, the data set is %s endian",
-                        walk->big_endian ? "big" : "little", walk->big_endian ? "little" : "big");
-        return false;
-    }
-    bool looks_explicit = ts_dicom_is_vr((const char *)bytes + 4);
-    if (looks_explicit == walk->implicit) {
-        ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s VR, the data set is %s VR",
-                        walk->implicit ? "implicit" : "explicit",
-                        walk->implicit ? "explicit" : "implicit");
-        return false;
-    }
-    return true;
-}
-
-bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk)
-{
-    const struct dicom_file *file = scan->file;
-    if (!choose_syntax(scan) ||
-        (file->syntax == DICOM_DEFLATED_LE && !inflate_data_set(scan, walk)))
-        return false;
-    ts_dicom_walk_init(walk, &scan->reader, walk->offset, file->syntax == DICOM_IMPLICIT_LE,
-                       file->syntax == DICOM_EXPLICIT_BE);
-    return encoding_agrees(scan, walk);
-}
 
 static void take_pixels(struct scan *scan, struct dicom_walk *walk,
                         const struct dicom_element *element)
@@ -652,19 +505,6 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
     return false;
 }
 
-/* Reads the file meta group, or takes the transfer syntax from the data set if there is none.
- * Returns false if the group is broken. */
-static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned char *start,
-                       struct dicom_walk *walk)
-{
-    if (kind == DICOM_START_DATA_SET) {
-        strcpy(scan->file->syntax_uid, guess_syntax(start));
-        walk->offset = 0;
-        return true;
-    }
-    return ts_dicom_read_meta(scan, walk, kind == DICOM_START_META ? 0 : DICOM_MAGIC_END);
-}
-
 /* Returns true for the sequences whose elements are wanted: the functional groups and the Modality
  * LUT. */
 static bool dicom_is_open(uint32_t tag)
@@ -679,7 +519,10 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
 {
     struct dicom_file *file = scan->file;
     struct dicom_walk walk;
-    if (!begin_file(scan, kind, start, &walk))
+    const int64_t meta_offset = kind == DICOM_START_META ? 0 : DICOM_MAGIC_END;
+    if (kind == DICOM_START_DATA_SET)
+        ts_dicom_begin_without_meta(scan, &walk, start);
+    else if (!ts_dicom_read_meta(scan, &walk, meta_offset))
         return true;
     if (text_equals(scan->media_class, "1.2.840.10008.1.3.10"))
         return is_not(other, DICOM_DICOMDIR);

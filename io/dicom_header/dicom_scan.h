@@ -5,8 +5,8 @@
  * nothing by a claimed length, since files may be hostile; DCMTK sees a file only after this.
  * Source: DICOM PS3.5 (encoding), PS3.10 (file format), PS3.3 C.7.6 (image modules).
  */
-#ifndef IO_DICOM_DICOM_SCAN_H
-#define IO_DICOM_DICOM_SCAN_H
+#ifndef IO_DICOM_HEADER_DICOM_SCAN_H
+#define IO_DICOM_HEADER_DICOM_SCAN_H
 
 #include "core/arena.h"
 #include "core/diag.h"

@@ -3,8 +3,8 @@
  * The state of one file's scan, which the parts of the scanner fill in turn: dicom_scan.c walks the
  * file, dicom_values.c reads the values, dicom_pixels.c checks them against each other.
  */
-#ifndef IO_DICOM_DICOM_SCAN_STATE_H
-#define IO_DICOM_DICOM_SCAN_STATE_H
+#ifndef IO_DICOM_HEADER_DICOM_SCAN_STATE_H
+#define IO_DICOM_HEADER_DICOM_SCAN_STATE_H
 
 #include <string.h>
 
@@ -91,15 +91,32 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
 /* Returns the image to which elements belong now: the frame whose functional groups are read, or
  * the one that stands for all. */
 struct dicom_image *ts_dicom_current_image(struct scan *scan);
+/* Notes that the element, which has this name, holds no number or time that can be read, so that it
+ * counts as absent. Padding is no value. `tells` is that of struct dicom_unread. */
+void ts_dicom_note_unread(struct scan *scan, const struct dicom_element *element, const char *name,
+                          const char *bytes, size_t length, bool tells);
+/* Returns a value in arena text whose characters are all printable, without the padding at its ends
+ * and cut behind `most` of its bytes; NULL if memory is out. */
+const char *ts_dicom_escape(struct scan *scan, const char *bytes, size_t length, size_t most);
 /* Records what was passed over. The first warning stands; `text` is a literal or arena text. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 
 /* Reads the file meta group, which begins at `offset`. Returns false if it is broken. Afterwards
  * walk->offset is the data set's first byte. */
 bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offset);
+/* The same for a file that begins with its data set, of whose first 8 bytes the syntax is taken. */
+void ts_dicom_begin_without_meta(struct scan *scan, struct dicom_walk *walk,
+                                 const unsigned char *start);
 /* Begins the walk of the data set in its transfer syntax; a deflated one is read through its
  * inflated bytes. Returns false if the file is refused. */
 bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk);
+/* Refuses a file whose pixel data is compressed and should not be, or the reverse. */
+void ts_dicom_refuse_compression(struct scan *scan);
+/* Returns the transfer syntax of the compressed pixels whose first fragment has its header at this
+ * offset; NULL if that cannot be told. */
+const char *ts_dicom_compressed_syntax(struct scan *scan, int64_t offset);
+/* Advises a transfer syntax for a file that is about to be refused, unless a refusal stands. */
+void ts_dicom_advise_syntax(struct scan *scan, const char *uid);
 
 static inline bool text_equals(const char *text, const char *other)
 {

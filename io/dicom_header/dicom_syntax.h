@@ -3,8 +3,8 @@
  * The transfer syntaxes of DICOM: which way pixels are stored, and what decodes them. Source: DICOM
  * PS3.6 A (UIDs), PS3.5 A.
  */
-#ifndef IO_DICOM_DICOM_SYNTAX_H
-#define IO_DICOM_DICOM_SYNTAX_H
+#ifndef IO_DICOM_HEADER_DICOM_SYNTAX_H
+#define IO_DICOM_HEADER_DICOM_SYNTAX_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * independent of the locale; a value of zero length counts as absent. Source: DICOM PS3.5, 6.2
  * (value representations); PS3.6 (tags).
  */
-#ifndef IO_DICOM_DICOM_VALUES_H
-#define IO_DICOM_DICOM_VALUES_H
+#ifndef IO_DICOM_HEADER_DICOM_VALUES_H
+#define IO_DICOM_HEADER_DICOM_VALUES_H
 
 #include "io/dicom_header/dicom_scan_state.h"
 

@@ -4,7 +4,8 @@
  * at each position, image by image, since scanners make the slices of a volume one after the other.
  * Trigger Time counts from a heartbeat, and Acquisition Number counts what a scanner likes: their
  * order is doubtful on its own, and is named only beside that of another attribute. A Trigger Time
- * of many seconds counts from the first heartbeat, and can be compared. Source: DICOM PS3.3
+ * of many seconds, or one whose steps are all longer than a heartbeat, counts from the first
+ * heartbeat, and can be compared. Source: DICOM PS3.3
  * C.8.9.4 (PET Image: Frame Reference Time, Actual Frame Duration), C.7.6.16.2 (Temporal
  * Resolution).
  */
@@ -43,6 +44,29 @@ static const double LONGEST_CYCLE_S = 10; /* of the heart, and more */
 static double read_clock(const struct dicom_series *series, size_t place, size_t v, size_t z)
 {
     return ts_dicom_image_number(series->images[v * series->n_slices + z], place);
+}
+
+static const double LONGEST_BEAT_S = 2.5; /* of a slow heart, and more */
+static const double MOST_STEPS = 3;       /* times the least, of one phase to the next */
+static const double ROUNDED_MS = 2;
+
+bool ts_dicom_triggers_step_alike(const struct dicom_series *series, size_t volumes,
+                                  size_t positions)
+{
+    for (size_t v = 1; v < volumes; v++) {
+        double least = INFINITY, most = 0;
+        for (size_t z = 0; z < positions; z++) {
+            const double step = series->images[v * positions + z]->trigger_ms -
+                                series->images[(v - 1) * positions + z]->trigger_ms;
+            if (!(step > 0))
+                return false;
+            least = fmin(least, step);
+            most = fmax(most, step);
+        }
+        if (most > MOST_STEPS * least + ROUNDED_MS)
+            return false;
+    }
+    return true;
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -157,7 +181,7 @@ static double measure_difference(const struct dicom_series *series, const struct
                                  size_t place, double factor)
 {
     const bool reference = clock->place == DICOM_NUMBER(frame_reference_ms);
-    double most = 0, span = 0;
+    double most = 0, span = 0, least = INFINITY;
     for (size_t z = 0; z < series->n_slices; z++) {
         const double step = reference ? measure_step(series, clock, z) : 0;
         for (size_t v = 1; v < series->n_volumes; v++) {
@@ -170,11 +194,15 @@ static double measure_difference(const struct dicom_series *series, const struct
             if (isnan(other))
                 return 0;
             span = fmax(span, fabs(other));
+            least = fmin(least, clock->factor * (read_clock(series, clock->place, v, z) -
+                                                 read_clock(series, clock->place, v - 1, z)));
             if (off > SAME_S + SAME_SHARE * fmax(fabs(passed), fabs(other)))
                 most = fmax(most, off);
         }
     }
-    return span > (clock->doubtful ? LONGEST_CYCLE_S : 0) ? most : 0;
+    if (clock->doubtful && span <= LONGEST_CYCLE_S && least <= LONGEST_BEAT_S)
+        return 0; /* it may count within a cycle */
+    return span > 0 ? most : 0;
 }
 
 /* Warns of Temporal Resolution if neither most steps nor their mean is near it: a scan may pause
@@ -230,6 +258,33 @@ static void compare_durations(struct dicom_series *series, const char *name)
                              name, lasts, step);
 }
 
+/* Warns of PET frames that end before the next one begins, if all slices of a frame were measured
+ * at once: the scanner that goes from bed to bed measures others meanwhile. */
+static void warn_of_gaps(struct dicom_series *series, const char *name)
+{
+    const double *at = series->volume_axis.positions;
+    double longest = 0;
+    size_t n = 0;
+    bool whole = true;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        if (image->acquired_s != series->images[i - i % series->n_slices]->acquired_s)
+            return;
+        whole &= image->acquired_s == rint(image->acquired_s);
+    }
+    for (size_t v = 0; v + 1 < series->n_volumes; v++) {
+        const double lasts = read_duration(series, v, 0), gap = at[v + 1] - at[v] - lasts;
+        n += gap > SAME_SHARE * lasts + (whole ? SAME_S : 0);
+        longest = fmax(longest, gap);
+    }
+    if (n > 0)
+        ts_dicom_series_warn(
+            series,
+            "nothing was measured behind %zu of %zu frames, for up to %.6g s: "
+            "they end, by Actual Frame Duration, before the next one begins, by %s",
+            n, series->n_volumes, longest, name);
+}
+
 void ts_dicom_compare_times(struct dicom_series *series, size_t place, double factor)
 {
     const char *name = "";
@@ -250,8 +305,11 @@ void ts_dicom_compare_times(struct dicom_series *series, size_t place, double fa
     if (place == DICOM_NUMBER(trigger_ms))
         return; /* frames of the heart's cycle */
     compare_resolution(series, name);
-    if (place != DICOM_NUMBER(frame_reference_ms))
-        compare_durations(series, name);
+    if (place == DICOM_NUMBER(frame_reference_ms))
+        return;
+    compare_durations(series, name);
+    if (place == DICOM_NUMBER(acquired_s) && !strcmp(series->modality, "PT"))
+        warn_of_gaps(series, name);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */

@@ -3,13 +3,18 @@
  * Headers state the times of volumes, or only their order, by several attributes. The volumes are
  * read by one of them; the functions here compare it with all others.
  */
-#ifndef IO_DICOM_DICOM_AGREEMENT_H
-#define IO_DICOM_DICOM_AGREEMENT_H
+#ifndef IO_DICOM_SERIES_DICOM_AGREEMENT_H
+#define IO_DICOM_SERIES_DICOM_AGREEMENT_H
 
 #include "io/dicom_series/dicom_series.h"
 
 /* The images of the series are in order volume by volume. */
 
+/* Returns true if Trigger Time rises from each of the `volumes` to the next one at all `positions`,
+ * by steps that are alike: those of the phases of a heart change with its rate, and delays that
+ * each slice has for itself step by chance. */
+bool ts_dicom_triggers_step_alike(const struct dicom_series *series, size_t volumes,
+                                  size_t positions);
 /* Warns of attributes that give the volumes another order, the same at every position, than the one
  * that series->order names. */
 void ts_dicom_compare_orders(struct dicom_series *series);

@@ -3,8 +3,8 @@
  * Times of acquisition are comparable if their clocks are: DICOM states them by clocks of several
  * time zones, and twice, as Acquisition DateTime and as Acquisition Date and Time.
  */
-#ifndef IO_DICOM_DICOM_CLOCKS_H
-#define IO_DICOM_DICOM_CLOCKS_H
+#ifndef IO_DICOM_SERIES_DICOM_CLOCKS_H
+#define IO_DICOM_SERIES_DICOM_CLOCKS_H
 
 #include "io/dicom_series/dicom_series.h"
 

@@ -2,8 +2,8 @@
  *
  * This checks whether series are whole, as far as their headers state it.
  */
-#ifndef IO_DICOM_DICOM_COMPLETENESS_H
-#define IO_DICOM_DICOM_COMPLETENESS_H
+#ifndef IO_DICOM_SERIES_DICOM_COMPLETENESS_H
+#define IO_DICOM_SERIES_DICOM_COMPLETENESS_H
 
 #include "io/dicom_series/dicom_series.h"
 

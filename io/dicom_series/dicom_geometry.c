@@ -23,6 +23,7 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_series/dicom_clocks.h"
+#include "io/dicom_series/dicom_copies.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_told.h"
@@ -634,7 +635,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
 {
     struct ts_image *image = &series->image;
     ts_dicom_join_zones(series);
-    ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST);
+    ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST, rules->sandbox);
     if (series->unplaced) {
         describe_unplaced(series);
         return;
@@ -651,6 +652,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     if (rules->duplicates == DUPLICATES_FIRST)
         ts_dicom_keep_first(series);
     ts_dicom_take_ge_weighting(series);
+    ts_dicom_take_canon_weighting(series);
     ts_dicom_take_unstated_weighting(series);
     ts_dicom_split_volumes(series);
     if (!series->refusal && rules->stack > 0)

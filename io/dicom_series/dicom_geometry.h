@@ -3,10 +3,12 @@
  * This makes one volume of a group of files, or states why it cannot: order, spacing and tilt come
  * from positions, unit and element type from the rescale values.
  */
-#ifndef IO_DICOM_DICOM_GEOMETRY_H
-#define IO_DICOM_DICOM_GEOMETRY_H
+#ifndef IO_DICOM_SERIES_DICOM_GEOMETRY_H
+#define IO_DICOM_SERIES_DICOM_GEOMETRY_H
 
 #include "io/dicom_series/dicom_series.h"
+
+struct sandbox;
 
 /* This finds the images that have one orientation: direction cosines are rounded, and some scanners
  * or tools let them jitter from slice to slice. */
@@ -40,6 +42,7 @@ struct dicom_rules {
     double spacing_tolerance; /* in percent of the spacing */
     int64_t stack;            /* from 1; 0: the slices have to be one stack */
     int32_t mr_scale;         /* enum dicom_mr_scale */
+    struct sandbox *sandbox;  /* of the processes that decode; NULL: that of the process */
 };
 
 /* `tomostage info` judges by these defaults. */

@@ -4,8 +4,8 @@
  * whether it is one clean volume, and if not why. Nothing is guessed: spacing and order come from
  * positions alone.
  */
-#ifndef IO_DICOM_DICOM_GROUP_H
-#define IO_DICOM_DICOM_GROUP_H
+#ifndef IO_DICOM_SERIES_DICOM_GROUP_H
+#define IO_DICOM_SERIES_DICOM_GROUP_H
 
 #include "io/dicom_series/dicom_geometry.h"
 #include "io/dicom_series/dicom_series.h"

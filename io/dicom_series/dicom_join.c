@@ -139,8 +139,8 @@ static const char *text_of(const struct dicom_image *image, enum dicom_series_ke
     return "";
 }
 
-/* Sets the values that the headers state. Texts that are made here are kept once for images that
- * follow each other. */
+/* Sets the keys that headers state, "" for those in `join`. Keeps texts made here once for images
+ * in a row. */
 static bool read_keys(struct dicom_image **images, size_t n, unsigned join, struct arena *arena)
 {
     for (size_t i = 0; i < n; i++)
@@ -525,7 +525,7 @@ static void warn_of_one(struct dicom_series *series, unsigned divided)
             append(others, attributes[k].name);
         }
     }
-    if (!*series->series)
+    if (!*series->series && !series->images[0]->file->refusal)
         ts_dicom_series_warn(series, "the images have no Series Instance UID: only Series Number "
                                      "and what else the headers state tell them from other series");
     if (*differ)

@@ -5,8 +5,8 @@
  * files. This finds such attributes, so that they do not tear the volume, and keeps those that tell
  * series apart.
  */
-#ifndef IO_DICOM_DICOM_JOIN_H
-#define IO_DICOM_DICOM_JOIN_H
+#ifndef IO_DICOM_SERIES_DICOM_JOIN_H
+#define IO_DICOM_SERIES_DICOM_JOIN_H
 
 #include "io/dicom_series/dicom_series.h"
 

@@ -4,8 +4,8 @@
  * result. The header says it (Lossy Image Compression stays 01 for good, also if an image is stored
  * uncompressed later), or the frame itself. Source: DICOM PS3.3 C.7.6.1.1.5.
  */
-#ifndef IO_DICOM_DICOM_LOSSY_H
-#define IO_DICOM_DICOM_LOSSY_H
+#ifndef IO_DICOM_SERIES_DICOM_LOSSY_H
+#define IO_DICOM_SERIES_DICOM_LOSSY_H
 
 #include "io/dicom_series/dicom_series.h"
 

@@ -5,8 +5,8 @@
  * suspect if its name or size resembles the images of its folder, or of any folder if its own has
  * none.
  */
-#ifndef IO_DICOM_DICOM_NON_IMAGES_H
-#define IO_DICOM_DICOM_NON_IMAGES_H
+#ifndef IO_DICOM_SERIES_DICOM_NON_IMAGES_H
+#define IO_DICOM_SERIES_DICOM_NON_IMAGES_H
 
 #include "core/diag.h"
 #include "io/dicom_series/dicom_series.h"

@@ -136,13 +136,54 @@ static void choose_pet_unit(struct dicom_series *series)
         warn_of_counts(series);
 }
 
+/* Takes the unit that Image Type makes certain; warns if it only tells that there is one. */
+static void choose_unit_by_kind(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    const char *unit = ts_dicom_map_unit(first);
+    if (strcmp(first->file->modality, "MR") != 0 || !*unit)
+        return;
+    series->image.unit = unit;
+    if (!strcmp(unit, "unknown"))
+        ts_dicom_series_warn(series,
+                             "the images are %s by their Image Type, and Rescale Type (0028,1054) "
+                             "names no unit: the unit of the values is given as unknown",
+                             strcmp(first->component, "PHASE") ? "a map of measured values"
+                                                               : "phases");
+}
+
+/* Returns true if Real World Value Mapping is linear and gives what the rescale values give. */
+static bool maps_alike(const struct dicom_image *image)
+{
+    const double slope = image->real_slope, intercept = image->real_intercept;
+    return image->have_slope && image->file->lut.entries == 0 &&
+           fabs(slope - image->slope) <= SAME_RATIO * fabs(slope) &&
+           fabs(intercept - image->intercept) <= fmax(1e-6, SAME_RATIO * fabs(intercept));
+}
+
+/* Takes the unit of a Real World Value Mapping that gives each image the values that the rescale
+ * gives. Returns false if there is none. */
+static bool take_mapped_unit(struct dicom_series *series)
+{
+    const char *unit = series->images[0]->real_unit;
+    bool alike = *unit && (!strcmp(unit, "1") || ts_dicom_known(ts_dicom_units, unit) == unit);
+    for (size_t i = 0; i < series->n_images && alike; i++)
+        alike = maps_alike(series->images[i]) && !strcmp(series->images[i]->real_unit, unit);
+    if (alike)
+        series->image.unit = unit;
+    return alike;
+}
+
 /* Takes the unit that Rescale Type names, as maps of MR have one; "US" and "normalized" are
  * none. */
 static void choose_map_unit(struct dicom_series *series)
 {
     const char *type = series->images[0]->rescale_type;
-    if (!*type || !strcasecmp(type, "US") || !strcasecmp(type, "normalized"))
+    if (!*type || !strcasecmp(type, "US") || !strcasecmp(type, "normalized")) {
+        if (!take_mapped_unit(series))
+            choose_unit_by_kind(series);
         return;
+    }
     series->image.unit = ts_dicom_known(ts_dicom_units, type);
     if (series->image.unit != type)
         ts_dicom_series_warn(series,
@@ -275,16 +316,13 @@ static void warn_of_mapping(struct dicom_series *series)
     const struct dicom_image *first = series->images[0];
     const struct dicom_file *file = first->file;
     const char *unit = ts_dicom_known(ts_dicom_units, first->real_unit);
-    const bool named =
-        *unit && unit == first->real_unit && strcmp(unit, "1") && !strcmp(series->image.unit, "1");
+    const bool named = *unit && unit == first->real_unit && strcmp(unit, "1") &&
+                       (!strcmp(series->image.unit, "1") || !strcmp(series->image.unit, "unknown"));
     const double slope = first->real_slope, intercept = first->real_intercept;
     if (!first->have_slope || file->lut.entries > 0 || !(fabs(slope) > 0) || !isfinite(intercept) ||
         !strcmp(file->modality, "PT"))
         return;
-    const bool differs =
-        fabs(slope - first->slope) > SAME_RATIO * fabs(slope) ||
-        fabs(intercept - first->intercept) > fmax(1e-6, SAME_RATIO * fabs(intercept));
-    if (differs || named)
+    if (!maps_alike(first) || named)
         ts_dicom_series_warn(series,
                              "Real World Value Mapping (0040,9096) is not applied: it gives the "
                              "values %s%sa slope of %.6g and an intercept of %.6g, where the "

@@ -1,156 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This handles images that come twice: copies of one instance, of which one is kept, and different
- * images at one position, with which a series is no volume. Files of one SOP Instance UID should be
- * equal; their pixels are read and compared all the same, because tools that change images do not
- * always change the UID.
+ * This handles different images at one position, with which a series is no volume, unless the first
+ * of them are taken.
  */
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_header/dicom_fields.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/path.h"
-#include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_file.h"
+#include "io/dicom_series/dicom_copies.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_told.h"
-
-/* ---- images with the same pixels ------------------------------------------------------------- */
-
-/* Comparing bytes is cheap and settles most copies. Values are compared by the digests that the
- * reading of slices makes anyway: the pairs become the slices of a source for this purpose, which
- * decodes them as it would for a run. */
-
-/* Returns how many bytes store an image's frame, and where they begin. Of a deflated data set, only
- * all of it can be compared without inflating it. */
-static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
-{
-    const struct dicom_file *file = image->file;
-    if (dicom_is_compressed(file->syntax)) {
-        *offset = file->streams[image->frame].offset;
-        return file->streams[image->frame].bytes;
-    }
-    const bool deflated = file->syntax == DICOM_DEFLATED_LE;
-    *offset = deflated ? file->deflate_offset : ts_dicom_frame_offset(image);
-    return deflated ? file->file_bytes - file->deflate_offset : ts_dicom_frame_bytes(file);
-}
-
-/* Returns true if the same bytes are the same values. */
-static bool same_cells(const struct dicom_file *a, const struct dicom_file *b)
-{
-    return a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored &&
-           a->high_bit == b->high_bit && a->pixel_representation == b->pixel_representation;
-}
-
-/* Returns true if the frames of both images hold the same bytes, read anew, of cells of one kind.
- * If one cannot be read *error is the errno. */
-static bool same_bytes(const struct dicom_image *a, const struct dicom_image *b, int *error)
-{
-    const struct dicom_image *images[] = {a, b};
-    int64_t offsets[2];
-    const int64_t n_bytes = bytes_of(a, &offsets[0]);
-    bool same = bytes_of(b, &offsets[1]) == n_bytes &&
-                !strcmp(a->file->syntax_uid, b->file->syntax_uid) &&
-                a->file->words == b->file->words && same_cells(a->file, b->file);
-    int fds[2] = {-1, -1};
-    char bytes[2][8192];
-    *error = 0;
-    for (int i = 0; i < 2 && *error == 0; i++) {
-        fds[i] = open(images[i]->file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        *error = fds[i] < 0 ? errno : 0;
-    }
-    for (int64_t done = 0; same && *error == 0 && done < n_bytes;) {
-        int64_t left = n_bytes - done;
-        size_t n = left < (int64_t)sizeof bytes[0] ? (size_t)left : sizeof bytes[0];
-        for (int i = 0; i < 2 && *error == 0; i++) {
-            ssize_t got = pread(fds[i], bytes[i], n, offsets[i] + done);
-            *error = got < 0 ? errno : 0;
-            same = same && got == (ssize_t)n;
-        }
-        same = same && *error == 0 && memcmp(bytes[0], bytes[1], n) == 0;
-        done += (int64_t)n;
-    }
-    for (int i = 0; i < 2; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    return same && *error == 0;
-}
-
-/* Returns true if images of which that is not so may hold the same values: in two encodings, in a
- * compressed one, or with other Bits Stored. */
-static bool may_be_same(const struct dicom_image *a, const struct dicom_image *b)
-{
-    const struct dicom_file *first = a->file, *second = b->file;
-    const bool encoded = dicom_is_compressed(first->syntax) || first->syntax == DICOM_DEFLATED_LE;
-    return first->bits_allocated == second->bits_allocated &&
-           first->float_bits == second->float_bits &&
-           first->pixel_representation == second->pixel_representation &&
-           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 ||
-            first->words != second->words || !same_cells(first, second));
-}
-
-/* Reads pair by pair and compares the digests. */
-static size_t compare_pairs(struct dicom_source *source, size_t n, void *values)
-{
-    struct ts_diag *diag = ts_diag_create();
-    const bool native = ts_dicom_is_native(source);
-    size_t k = 0;
-    for (bool same = diag != NULL; same && k < n; k += same) {
-        const struct source_slice *slices = &source->base.slices[2 * k];
-        const int64_t z = (int64_t)(2 * k);
-        const enum ts_status status = native
-                                          ? ts_dicom_native_read(&source->base, z, 2, values, diag)
-                                          : ts_dicom_ring_read(&source->base, z, 2, values, diag);
-        same = status == TS_OK && strcmp(slices[0].pixel_sha256, slices[1].pixel_sha256) == 0;
-    }
-    ts_dicom_ring_end(source);
-    ts_dicom_native_end(source);
-    ts_diag_destroy(diag);
-    return k;
-}
-
-/* Decodes n pairs of images, which are side by side and have the same rows and columns, in worker
- * processes as a run does. Returns the first pair whose stored values differ or cannot be decoded;
- * n if there is none. */
-static size_t find_different(struct dicom_image *const *pairs, size_t n)
-{
-    struct source_slice *slices = calloc(2 * n, sizeof *slices);
-    struct dicom_frame *frames = calloc(2 * n, sizeof *frames);
-    const struct ts_image image = {.rank = 3,
-                                   .axes = {{.kind = TS_AXIS_Z, .n = (int64_t)(2 * n)},
-                                            {.kind = TS_AXIS_Y, .n = pairs[0]->rows},
-                                            {.kind = TS_AXIS_X, .n = pairs[0]->columns}},
-                                   .dtype = TS_F32};
-    void *values = malloc(2 * ts_slice_bytes(&image));
-    size_t found = 0;
-    if (slices && frames && values) {
-        struct dicom_source source = {.base = {.image = image,
-                                               .n_slices = (int64_t)(2 * n),
-                                               .n_volumes = 1,
-                                               .slices = slices},
-                                      .frames = frames};
-        for (size_t i = 0; i < 2 * n; i++) {
-            const size_t bytes = (size_t)ts_dicom_frame_bytes(pairs[i]->file);
-            frames[i] = (struct dicom_frame){
-                .image = pairs[i], .cells = ts_dicom_cells(pairs[i]->file), .slope = 1};
-            source.cell_bytes = bytes > source.cell_bytes ? bytes : source.cell_bytes;
-        }
-        found = compare_pairs(&source, n, values);
-    }
-    free(slices);
-    free(frames);
-    free(values);
-    return found;
-}
-
-/* ---- copies and repeats ---------------------------------------------------------------------- */
 
 #define SPLIT_ACQUISITIONS "`split: acquisition` beside the path makes a series of each acquisition"
 static const double SAME_NUMBER =
@@ -160,107 +24,6 @@ enum {
     SAME_PLACE = 10
 }; /* volumes may be so many times the tolerance of positions off each other */
 
-static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
-{
-    return *a->file->sop_instance && !strcmp(a->file->sop_instance, b->file->sop_instance) &&
-           a->frame == b->frame && a->tile == b->tile;
-}
-
-static bool same_value(double a, double b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
-/* Returns true if the padding of two images masks the same values. */
-static bool same_padding(const struct dicom_image *a, const struct dicom_image *b)
-{
-    return a->have_padding == b->have_padding && a->have_padding_limit == b->have_padding_limit &&
-           (!a->have_padding || same_value(a->padding, b->padding)) &&
-           (!a->have_padding_limit || same_value(a->padding_limit, b->padding_limit));
-}
-
-static void refuse_different(struct dicom_series *series, const struct dicom_image *a,
-                             const struct dicom_image *b)
-{
-    const char *name = ts_dicom_image_name(series, a), *other = ts_dicom_image_name(series, b);
-    ts_dicom_series_refuse(
-        series, "duplicate-differs",
-        "remove the one that is wrong; or duplicates: first takes one image of each position",
-        "%s and %s%s have one SOP Instance UID but different content%s", name, other,
-        strcmp(name, other) ? "" : " of another folder",
-        same_padding(a, b) ? "" : ": Pixel Padding Value");
-}
-
-/* Pairs of images of one instance whose bytes differ, and which must be decoded to be compared. */
-struct pairs {
-    struct dicom_image **items; /* two of each pair */
-    size_t n;
-};
-
-/* Compares an image with the one before it, of the same instance. Returns false if they differ, or
- * cannot be compared; the series is then refused, but for different ones that the chain wants to
- * `keep`. */
-static bool is_copy(struct dicom_series *series, struct dicom_image *image,
-                    struct dicom_image *before, bool keep, struct pairs *pairs)
-{
-    int error = 0;
-    const bool alike =
-        !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
-        image->slope == before->slope && image->intercept == before->intercept &&
-        same_padding(image, before);
-    if (alike && same_bytes(image, before, &error))
-        return true;
-    if (error != 0) {
-        ts_dicom_series_refuse(
-            series, "input-unreadable", "check the files and their permissions",
-            "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
-            ts_dicom_image_name(series, before), ts_dicom_image_name(series, image),
-            strerror(error));
-        return false;
-    }
-    if (keep)
-        return false;
-    if (!alike || !may_be_same(image, before)) {
-        refuse_different(series, before, image);
-        return false;
-    }
-    pairs->items[pairs->n++] = before;
-    pairs->items[pairs->n++] = image;
-    return true;
-}
-
-void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep)
-{
-    struct pairs pairs = {
-        .items = ts_arena_alloc(series->arena, 2 * series->n_images * sizeof *pairs.items)};
-    size_t kept = 0;
-    series->no_memory |= !pairs.items;
-    for (size_t i = 0; pairs.items && i < series->n_images; i++) {
-        struct dicom_image *image = series->images[i],
-                           *before = kept > 0 ? series->images[kept - 1] : NULL;
-        if (!before || !same_instance(image, before))
-            series->images[kept++] = image;
-        else if (is_copy(series, image, before, keep, &pairs))
-            series->n_duplicates++;
-        else if (!series->refusal)
-            series->images[kept++] = image;
-        else
-            return;
-    }
-    if (!pairs.items)
-        return;
-    const size_t n = pairs.n / 2, differs = n > 0 ? find_different(pairs.items, n) : 0;
-    if (differs < n) {
-        refuse_different(series, pairs.items[2 * differs], pairs.items[2 * differs + 1]);
-        return;
-    }
-    series->n_images = kept;
-    if (series->n_duplicates > 0)
-        ts_dicom_series_warn(series, "%zu identical %s dropped", series->n_duplicates,
-                             series->n_duplicates == 1 ? "copy of a slice was"
-                                                       : "copies of slices were");
-}
-
 static bool all_same_pixels(struct dicom_image *const *images, size_t n)
 {
     const struct dicom_image *first = images[0];
@@ -268,10 +31,19 @@ static bool all_same_pixels(struct dicom_image *const *images, size_t n)
     for (size_t i = 1; i < n; i++) {
         const struct dicom_image *image = images[i];
         if (image->slope != first->slope || image->intercept != first->intercept ||
-            !same_bytes(image, first, &error))
+            !ts_dicom_same_bytes(image, first, &error))
             return false;
     }
     return true;
+}
+
+/* Returns true if images are of perfusion with blood labeled in several ways. */
+static bool differ_in_labeling(const struct dicom_series *series)
+{
+    for (size_t i = 1; i < series->n_images; i++)
+        if (strcmp(series->images[i]->labeling, series->images[0]->labeling) != 0)
+            return true;
+    return false;
 }
 
 /* Says in what images at one position differ, for the hint. */
@@ -299,12 +71,8 @@ static const char *describe_difference(struct dicom_series *series,
             if (value != ts_dicom_image_number(images[0], others[k].place) && !isnan(value))
                 name = others[k].name;
         }
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(ts_dicom_field_text(images[i], DICOM_FIELD_asl_context),
-                   ts_dicom_field_text(images[0], DICOM_FIELD_asl_context)) != 0)
-            labels = " and ASL Context (label, control)";
-    if (!name && *labels)
-        name = "ASL Context (label, control)", labels = "";
+    if (name && differ_in_labeling(series) && !strstr(name, "ASL Context"))
+        labels = " and ASL Context (label, control)";
     if (!name)
         return "neither time, acquisition, kind nor Instance Number tells them apart";
     const char *text = ts_arena_printf(
@@ -429,21 +197,18 @@ static struct made *list_made(struct dicom_series *series, const bool *left)
     return made;
 }
 
-/* Returns true if each acquisition has several images, one at each position, so that `split:
- * acquisition` helps. */
+/* Returns true if each acquisition has one image at each of its positions, and one has several, so
+ * that `split: acquisition` helps. */
 static bool acquisitions_divide(struct dicom_series *series)
 {
     const size_t n = series->n_images;
     struct made *made = list_made(series, NULL);
     if (!made || !number_acquisitions(made, n) || made[n - 1].pass == 0)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        const bool first = i == 0 || made[i].pass != made[i - 1].pass;
-        if ((first && (i + 1 == n || made[i + 1].pass != made[i].pass)) ||
-            (!first && made[i].place == made[i - 1].place))
+    for (size_t i = 1; i < n; i++)
+        if (made[i].pass == made[i - 1].pass && made[i].place == made[i - 1].place)
             return false;
-    }
-    return true;
+    return made[n - 1].pass + 1 < n;
 }
 
 /* Returns true if the first images of all positions are no volume of one pass. Two passes may share
@@ -671,16 +436,18 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     mark_left(images, n, left);
     const bool sewn = sews(series, left), told = ts_dicom_find_told(series) & DICOM_TOLD_COMMENTS;
     const char *hint;
-    if (sewn && !told && acquisitions_divide(series))
-        hint = SPLIT_ACQUISITIONS;
+    if ((sewn || !copies) && !told && acquisitions_divide(series))
+        hint = SPLIT_ACQUISITIONS; /* it keeps all images */
     else if (copies)
         hint = lacks_position(series)
                    ? "other positions have no image: supply the series anew"
                    : "duplicates: first takes one of the copies; or remove the others";
     else
-        hint = ts_arena_printf(series->arena, "%s%s",
-                               describe_difference(series, images + first, same),
-                               way_out(series, sewn || ts_dicom_name_mixture(series, left), left));
+        hint = ts_arena_printf(
+            series->arena, "%s%s", describe_difference(series, images + first, same),
+            way_out(series,
+                    sewn || differ_in_labeling(series) || ts_dicom_name_mixture(series, left),
+                    left));
     if (copies) {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "the same pixels %zu times under different SOP Instance UIDs at "

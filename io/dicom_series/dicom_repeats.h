@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds copies of images, and different images at one position, in a series.
+ * This finds different images at one position in a series.
  */
-#ifndef IO_DICOM_DICOM_REPEATS_H
-#define IO_DICOM_DICOM_REPEATS_H
+#ifndef IO_DICOM_SERIES_DICOM_REPEATS_H
+#define IO_DICOM_SERIES_DICOM_REPEATS_H
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Drops identical copies of one instance, which are side by side in the group's order, and refuses
- * the series if copies differ or cannot be read. `keep`: those whose bytes differ are images of
- * their own, whatever their UID. */
-void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep);
 /* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are
  * left out. The images are in order along the normal. */
 void ts_dicom_keep_first(struct dicom_series *series);

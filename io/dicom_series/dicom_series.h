@@ -4,8 +4,8 @@
  * that they make, or the reason why they make none, and warnings. io/dicom_series/dicom_group.c
  * makes the series of an input, and the checks of this folder fill them in turn.
  */
-#ifndef IO_DICOM_DICOM_SERIES_H
-#define IO_DICOM_DICOM_SERIES_H
+#ifndef IO_DICOM_SERIES_DICOM_SERIES_H
+#define IO_DICOM_SERIES_DICOM_SERIES_H
 
 #include "core/arena.h"
 #include "core/image.h"
@@ -65,6 +65,9 @@ struct dicom_series {
 
 /* Echo times that differ by no more are one, which was rounded. */
 #define DICOM_SAME_ECHO_MS 1e-2
+/* So are those of slices that all lie at positions of their own. */
+#define DICOM_NEAR_ECHO_MS 0.05
+#define DICOM_NEAR_ECHO_SHARE 0.02
 
 /* A number of struct dicom_image has a place, and is found by it. */
 #define DICOM_NUMBER(member) offsetof(struct dicom_image, member)

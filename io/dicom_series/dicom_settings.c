@@ -19,11 +19,23 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_kernel.h"
+#include "io/dicom_header/dicom_kind.h"
 #include "io/dicom_header/dicom_parse.h"
+#include "io/dicom_series/dicom_sequences.h"
 
 /* These are in no field: a text that no output may have, a number that only tells images apart,
  * whether the images are DERIVED by their Image Type, and the direction of their rows. */
-enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY, MAP, VELOCITY, BREATH, UNIT };
+enum {
+    RECEIVE_COIL = DICOM_FIELDS,
+    ACQUISITION,
+    DERIVED,
+    POLARITY,
+    MAP,
+    VELOCITY,
+    LABELING,
+    BREATH,
+    UNIT
+};
 
 static const struct setting {
     int field;                       /* enum dicom_field, or one of the above */
@@ -32,10 +44,13 @@ static const struct setting {
 } settings[] = {
     {MAP, "Image Type", "type", NULL, ALWAYS},
     {VELOCITY, "the direction of the velocity encoding", "velocity", NULL, ALWAYS},
+    {LABELING, "ASL Context (label, control)", "ASL", NULL, ALWAYS},
     {UNIT, "Rescale Type", "unit", NULL, VARIES},
     {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
     {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms", VARIES},
+    {DICOM_FIELD_scanning_sequence, "Scanning Sequence", "sequence", NULL, VARIES},
+    {DICOM_FIELD_sequence_variant, "Sequence Variant", "variant", NULL, VARIES},
     {DICOM_FIELD_echo_number, "Echo Number", "echo number", "", VARIES},
     {DICOM_FIELD_tube_voltage, "KVP", "KVP", " kV", FIXED},
     {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %",
@@ -100,6 +115,8 @@ static const char *text_of(const struct dicom_image *image, int field)
         return image->map;
     if (field == VELOCITY)
         return image->velocity;
+    if (field == LABELING)
+        return image->labeling;
     if (field == BREATH)
         return image->breath;
     if (field == UNIT)
@@ -177,6 +194,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         ts_dicom_keep_known(ts_dicom_corrections, text, kept, sizeof kept);
     else if (field == UNIT)
         ts_dicom_keep_known(ts_dicom_units, text, kept, sizeof kept);
+    else if (field == LABELING)
+        ts_dicom_keep_known(ts_dicom_labelings, text, kept, sizeof kept);
     else if (field == BREATH)
         ts_dicom_keep_known(breaths, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_image_type || field == MAP)
@@ -272,17 +291,20 @@ static bool says_nothing(int setting, const struct item *items, size_t n)
 
 /* Returns true if the setting may divide images at one position. Images that all lie there are no
  * volumes; and those with and without diffusion weighting are volumes of one series, though some of
- * them are DERIVED, or frames of another type. */
+ * them are DERIVED, of another sequence, or frames of another type. */
 static bool may_divide(int setting, const struct item *items, size_t n)
 {
     const bool equal = settings[setting].rule == EQUAL,
                of_frames =
-                   settings[setting].field == DICOM_FIELD_image_type && *items[0].image->frame_type;
+                   settings[setting].field == DICOM_FIELD_image_type && *items[0].image->frame_type,
+               sequence = settings[setting].field == DICOM_FIELD_scanning_sequence ||
+                          settings[setting].field == DICOM_FIELD_sequence_variant;
     bool weighted = equal && items[n - 1].position == 0;
-    for (size_t i = 1; i < n && (equal || of_frames); i++)
-        weighted |= compare_numbers(items[i].image->b_value, items[0].image->b_value) != 0;
+    for (size_t i = 1; i < n && (equal || of_frames || sequence); i++)
+        weighted |= compare_numbers(items[i].image->b_value, items[0].image->b_value) != 0 ||
+                    compare_numbers(items[i].image->ge_b_value, items[0].image->ge_b_value) != 0;
     return settings[setting].rule != MODULATED && settings[setting].rule != PASS && !weighted &&
-           !says_nothing(setting, items, n);
+           settings[setting].field != LABELING && !says_nothing(setting, items, n);
 }
 
 /* Returns true if the setting has several values at each position, those of the first one, each as
@@ -315,13 +337,36 @@ static bool dicom_settings_differs(int setting, const struct item *items, size_t
     return differ;
 }
 
+static int compare_indexes(const void *a, const void *b)
+{
+    const struct dicom_image *first = ((const struct item *)a)->image,
+                             *second = ((const struct item *)b)->image;
+    const int order = compare_numbers(first->temporal_position, second->temporal_position);
+    for (int k = 0; order == 0 && k < DICOM_DIMENSIONS; k++)
+        if (first->dimensions[k] != second->dimensions[k])
+            return first->dimensions[k] < second->dimensions[k] ? -1 : 1;
+    return order;
+}
+
+/* Returns true if no two images of one Temporal Position and one list of Dimension Index Values
+ * differ in the setting, so that these tell its values apart. */
+static bool are_indexed(int setting, struct item *items, size_t n)
+{
+    qsort(items, n, sizeof *items, compare_indexes);
+    for (size_t i = 1; i < n; i++)
+        if (compare_indexes(&items[i - 1], &items[i]) == 0 &&
+            ts_dicom_compare_setting(setting, items[i - 1].image, items[i].image) != 0)
+            return false;
+    return true;
+}
+
 /* Returns true if images of several values of the setting are never one volume, wherever they lie.
- */
-static bool divides_always(int setting, const struct item *items, size_t n)
+ * Labels and controls that indexes tell apart stay volumes of one series. */
+static bool divides_always(int setting, struct item *items, size_t n)
 {
     for (size_t i = 1; i < n && settings[setting].rule == ALWAYS; i++)
         if (ts_dicom_compare_setting(setting, items[0].image, items[i].image) != 0)
-            return true;
+            return settings[setting].field != LABELING || !are_indexed(setting, items, n);
     return false;
 }
 
@@ -618,6 +663,23 @@ static void warn_of_position(struct dicom_series *series)
         position, supine ? "supine" : "prone", supine ? "prone" : "supine");
 }
 
+/* Warns of animals on four legs: their axes have other names than those that outputs and viewers
+ * give them. Source: DICOM PS3.3 C.7.6.2.1.1. */
+static void warn_of_quadrupeds(struct dicom_series *series)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_images; i++)
+        n += !strcmp(ts_dicom_field_text(series->images[i], DICOM_FIELD_anatomical_orientation),
+                     "QUADRUPED");
+    if (n == 0)
+        return;
+    ts_dicom_series_warn(series,
+                         "Anatomical Orientation Type (0010,2210) is QUADRUPED: x, y and z go to "
+                         "the left, the back (dorsal) and the head (cranial) of an animal%s, where "
+                         "outputs and viewers say left, posterior and superior",
+                         n < series->n_images ? " in some of the slices only" : "");
+}
+
 /* Warns of slices whose shares of the cardiac cycle differ by more than the heart rate changes. */
 static void warn_of_cycle(struct dicom_series *series)
 {
@@ -638,9 +700,11 @@ void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
     warn_of_mixture(series);
     warn_of_position(series);
+    warn_of_quadrupeds(series);
     warn_of_derived(series);
     warn_of_polarity(series);
     warn_of_cycle(series);
+    ts_dicom_warn_of_sequences(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
         const bool correction = settings[setting].rule == CORRECTION;
         if (settings[setting].rule != FIXED && settings[setting].rule != PHASE && !correction)

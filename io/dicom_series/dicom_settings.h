@@ -3,8 +3,8 @@
  * Settings of the scanner that tell images of one series apart, such as inversion times or kernels.
  * Each value makes a series of its own, as each echo does.
  */
-#ifndef IO_DICOM_DICOM_SETTINGS_H
-#define IO_DICOM_DICOM_SETTINGS_H
+#ifndef IO_DICOM_SERIES_DICOM_SETTINGS_H
+#define IO_DICOM_SERIES_DICOM_SETTINGS_H
 
 #include "io/dicom_series/dicom_series.h"
 

@@ -4,8 +4,8 @@
  * `take: [phase, 3]` and the like. This reads such texts, and applies them to the series of an
  * input.
  */
-#ifndef IO_DICOM_DICOM_TAKE_H
-#define IO_DICOM_DICOM_TAKE_H
+#ifndef IO_DICOM_SERIES_DICOM_TAKE_H
+#define IO_DICOM_SERIES_DICOM_TAKE_H
 
 #include "core/params.h"
 #include "io/dicom_series/dicom_series.h"

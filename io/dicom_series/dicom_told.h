@@ -4,8 +4,8 @@
  * which volume: comments that people or scanners write, such as "T=50%", and times that are the
  * same in all images of a volume. The functions here find them.
  */
-#ifndef IO_DICOM_DICOM_TOLD_H
-#define IO_DICOM_DICOM_TOLD_H
+#ifndef IO_DICOM_SERIES_DICOM_TOLD_H
+#define IO_DICOM_SERIES_DICOM_TOLD_H
 
 #include "io/dicom_series/dicom_series.h"
 

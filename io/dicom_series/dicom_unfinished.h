@@ -3,8 +3,8 @@
  * These are the images of a series while the order of its volumes is sought, and what
  * dicom_unfinished.c does if positions do not have equally many of them.
  */
-#ifndef IO_DICOM_DICOM_UNFINISHED_H
-#define IO_DICOM_DICOM_UNFINISHED_H
+#ifndef IO_DICOM_SERIES_DICOM_UNFINISHED_H
+#define IO_DICOM_SERIES_DICOM_UNFINISHED_H
 
 #include "io/dicom_series/dicom_series.h"
 

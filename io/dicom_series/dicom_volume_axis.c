@@ -82,6 +82,9 @@ static bool find_times(struct dicom_series *series, double *values, bool *agains
         const size_t place = clocks[i].place;
         if (!list_times(series, place, clocks[i].factor, values, against))
             continue;
+        if (place == DICOM_NUMBER(trigger_ms) &&
+            !ts_dicom_triggers_step_alike(series, series->n_volumes, series->n_slices))
+            continue; /* each slice waited for a heartbeat of its own */
         if (place == DICOM_NUMBER(acquired_s) && ts_dicom_clocks_contradict(series)) {
             *doubtful = true;
             continue;

@@ -2,8 +2,8 @@
  *
  * The axis along which the volumes of a series lie: echo times, b-values or times.
  */
-#ifndef IO_DICOM_DICOM_VOLUME_AXIS_H
-#define IO_DICOM_DICOM_VOLUME_AXIS_H
+#ifndef IO_DICOM_SERIES_DICOM_VOLUME_AXIS_H
+#define IO_DICOM_SERIES_DICOM_VOLUME_AXIS_H
 
 #include "io/dicom_series/dicom_series.h"
 

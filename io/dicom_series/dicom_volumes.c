@@ -504,7 +504,9 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     if (!repeats_are_regular(criterion, series, items, complete) ||
         mixes(criterion, series, items, complete))
         return 0;
-    if (!is_in_order(criterion, series, items, complete))
+    if (!is_in_order(criterion, series, items, complete) ||
+        (criterion->place == DICOM_NUMBER(trigger_ms) &&
+         !ts_dicom_triggers_step_alike(series, complete, items->positions)))
         return 0;
     if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;
@@ -666,6 +668,21 @@ static void dicom_volumes_refuse(struct dicom_series *series, struct volume_item
             items->n, items->positions);
 }
 
+/* Warns if the diffusion gradients give the volumes their order because the Instance Numbers begin
+ * anew in each, or are not stated. */
+static void warn_of_restart(struct dicom_series *series)
+{
+    const double first = series->images[0]->instance_number,
+                 second = series->images[series->n_slices]->instance_number;
+    if (!strcmp(series->order, "diffusion gradient") && isnan(series->images[0]->frame_order) &&
+        (isnan(first + second) || first == second))
+        ts_dicom_series_warn(series,
+                             "the Instance Numbers give the volumes no order, since %s: "
+                             "they are in that of their b-values and diffusion gradients",
+                             isnan(first + second) ? "they are not stated"
+                                                   : "they begin anew in each");
+}
+
 void ts_dicom_split_volumes(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -708,7 +725,9 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     series->n_volumes = complete;
     if (complete > 1 && items.kind == TS_AXIS_TIME)
         ts_dicom_compare_orders(series);
-    if (complete > 1)
+    if (complete > 1) {
+        warn_of_restart(series);
         ts_dicom_set_volume_axis(series, items.kind);
+    }
     ts_dicom_refuse_shifted(series);
 }

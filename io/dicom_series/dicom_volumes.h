@@ -3,8 +3,8 @@
  * A series may hold several images at each position: echoes, time points, diffusion weightings.
  * This makes a series of volumes of it, in the order of what its header states.
  */
-#ifndef IO_DICOM_DICOM_VOLUMES_H
-#define IO_DICOM_DICOM_VOLUMES_H
+#ifndef IO_DICOM_SERIES_DICOM_VOLUMES_H
+#define IO_DICOM_SERIES_DICOM_VOLUMES_H
 
 #include "io/dicom_series/dicom_series.h"
 

@@ -4,18 +4,22 @@
  * that also share the gradient, such as several without weighting, are told apart by their Temporal
  * Position, and else by the order of the frames, which counts only if one file holds them all:
  * image k of a weighting at each position is then of the k-th volume of that weighting. A volume
- * stands if its first image is in the file, or by Instance Number. Some headers round the gradients
+ * stands if its first image is in the file, or by Instance Number; or by b-value and gradient if
+ * these numbers begin anew in each volume. Some headers round the gradients
  * of each slice on its own: an image has the nearest gradient of those at the first position, if
  * that is as near as the slices of one volume must be.
  */
 #include "io/dicom_series/dicom_weightings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_parse.h"
 
 /* ---- diffusion ------------------------------------------------------------------------------- */
 
@@ -150,6 +154,52 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series)
     series->gradients_unknown = given && !signs;
     if (given)
         warn_of_directions(series, !signs, axial);
+}
+
+/* Reads a comment such as "b=1000(0.5,0,0.866)". Returns false if it is anything else. */
+static bool read_comment(const char *comment, double *b, double gradient[3])
+{
+    char numbers[DICOM_TEXT_MAX];
+    const char *open = strchr(comment, '(');
+    const size_t length = strlen(comment);
+    if (strncmp(comment, "b=", 2) != 0 || !open || comment[length - 1] != ')')
+        return false;
+    snprintf(numbers, sizeof numbers, "%.*s", (int)(comment + length - 2 - open), open + 1);
+    for (char *c = numbers; *c; c++)
+        if (*c == ',')
+            *c = '\\'; /* as DICOM divides values */
+    return ts_dicom_parse_decimals(comment + 2, (size_t)(open - comment - 2), b, 1) &&
+           ts_dicom_parse_decimals(numbers, strlen(numbers), gradient, 3);
+}
+
+/* Canon's classic images state gradients in Image Comments only, in the axes of the image, and some
+ * of them are turned round with the polarity of the phase encoding, which is not stated: they tell
+ * volumes apart, and give no directions. Source: dcm2niix, and its data set dcm_qa_canon. */
+void ts_dicom_take_canon_weighting(struct dicom_series *series)
+{
+    const double *direction = series->image.direction;
+    bool given = false;
+    for (size_t i = 0; i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        const char *maker = ts_dicom_field_text(image, DICOM_FIELD_manufacturer);
+        double b, g[3];
+        if ((strncasecmp(maker, "CANON", 5) != 0 && strncasecmp(maker, "TOSHIBA", 7) != 0) ||
+            image->have_gradient || !read_comment(image->comment, &b, g) ||
+            fabs(b - image->b_value) > SAME_B * b)
+            continue;
+        image->b_value = b;
+        image->have_gradient = true;
+        for (int k = 0; k < 3; k++)
+            image->gradient[k] =
+                g[0] * direction[k] + g[1] * direction[3 + k] + g[2] * direction[6 + k];
+        given |= b > 0;
+    }
+    series->gradients_unknown |= given;
+    if (given)
+        ts_dicom_series_warn(series,
+                             "the directions of the diffusion gradients are not given: only "
+                             "Image Comments states them, in axes that depend on the "
+                             "polarity of the phase encoding, which is not stated");
 }
 
 /* Returns value 1 of the image's own type: whether it was measured or computed. */
@@ -414,7 +464,7 @@ static void find_nearest(const struct tree *tree, size_t begin, size_t end, cons
     find_nearest(tree, below ? middle + 1 : begin, below ? end : middle, item, least, nearest);
 }
 
-/* Gives the images behind the first position its gradients. Returns false if memory is out. */
+/* Gives later items the nearest keys of the first position. Returns false if memory is out. */
 static bool join_rounded(struct item *items, size_t n)
 {
     size_t at_first = 0;
@@ -439,6 +489,42 @@ static bool join_rounded(struct item *items, size_t n)
     return ok;
 }
 
+/* Returns true if item i has another weighting, or is another repeat of it, than the one before. */
+static bool begins_weighting(const struct item *items, size_t i)
+{
+    return i == 0 || compare_keys(&items[i - 1], &items[i]) != 0 ||
+           items[i - 1].repeat != items[i].repeat;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+/* Gives the weightings the order of their b-values and gradients if the Instance Numbers of their
+ * first images give none, as they do if they begin anew in each volume. Returns false if memory is
+ * out. The items are in that order. */
+static bool settle_restarts(struct item *items, size_t n)
+{
+    double *numbers = malloc(n * sizeof *numbers);
+    size_t count = 0, order = 0;
+    bool restart = false;
+    for (size_t i = 0; numbers && i < n; i++)
+        if (begins_weighting(items, i))
+            numbers[count++] = items[i].order;
+    if (numbers)
+        qsort(numbers, count, sizeof *numbers, compare_numbers);
+    for (size_t i = 0; numbers && i < count; i++)
+        restart |= isnan(numbers[i]) || (i > 0 && numbers[i] == numbers[i - 1]);
+    for (size_t i = 0; restart && i < n; i++) {
+        order += begins_weighting(items, i);
+        items[i].order = (double)order;
+    }
+    free(numbers);
+    return numbers != NULL;
+}
+
 bool ts_dicom_order_weightings(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -460,9 +546,9 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     }
     qsort(items, n, sizeof *items, compare_in_volumes);
     const bool known = !repeats || !isnan(items[0].image->frame_order);
+    series->no_memory |= known && !settle_restarts(items, n);
     for (size_t i = 0; i < n; i++) {
-        const bool same = i > 0 && compare_keys(&items[i - 1], &items[i]) == 0 &&
-                          items[i - 1].repeat == items[i].repeat;
+        const bool same = !begins_weighting(items, i);
         items[i].order = same ? items[i - 1].order : items[i].order;
         items[i].image->weighting_order = known ? items[i].order : NAN;
     }

@@ -3,8 +3,8 @@
  * The order that the images of a series have by their diffusion weighting, and by their place in a
  * file of frames.
  */
-#ifndef IO_DICOM_DICOM_WEIGHTINGS_H
-#define IO_DICOM_DICOM_WEIGHTINGS_H
+#ifndef IO_DICOM_SERIES_DICOM_WEIGHTINGS_H
+#define IO_DICOM_SERIES_DICOM_WEIGHTINGS_H
 
 #include "io/dicom_series/dicom_series.h"
 
@@ -14,6 +14,9 @@
 /* Gives the images of a series the b-values and gradients that GE's private elements state, if no
    others do. The direction of the series must be known. */
 void ts_dicom_take_ge_weighting(struct dicom_series *series);
+/* Takes the weighting of images of Canon that only Image Comments state, such as
+ * "b=1000(0.5,0,0.866)". */
+void ts_dicom_take_canon_weighting(struct dicom_series *series);
 /* Fills series->gradients from the first slice of each volume. */
 void ts_dicom_list_gradients(struct dicom_series *series);
 

@@ -23,7 +23,7 @@
 #include "io/file/file_bytes.h"
 #include "io/file/new_folder.h"
 
-/* Files in a staged folder are named `slice_`, a number from 1 with leading zeros, and the
+/* Files in a staged folder are named `slice_`, a number with leading zeros, and the
    suffix. */
 #define STAGED_NAME "slice_"
 
@@ -245,9 +245,7 @@ static pid_t owner_of(const char *name, const char *base)
     return end > digits && *end == '.' && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-/* Removes what dead processes have left of an output of this name in the folder, files and folders,
- * with a note each. */
-static void file_remove_stale(const char *folder, const char *base, struct ts_diag *diag)
+void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag)
 {
     DIR *directory = opendir(folder);
     if (!directory)
@@ -278,7 +276,7 @@ enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t siz
 {
     const char *given = getenv("TMPDIR"), *parent = given && *given ? given : "/tmp";
     char *path = NULL;
-    file_remove_stale(parent, kind, diag);
+    ts_file_remove_stale(parent, kind, diag);
     if (!file_temporary_path(parent, kind, &path))
         return ts_diag_no_memory(diag, strlen(parent));
     const bool fits = strlen(path) + 1 <= size;
@@ -308,7 +306,7 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     file->folder = ts_file_folder(path);
     if (!file->path || !file->folder)
         return ts_diag_no_memory(diag, strlen(path));
-    file_remove_stale(file->folder, ts_base_name(path), diag);
+    ts_file_remove_stale(file->folder, ts_base_name(path), diag);
     if (!file_temporary_path(file->folder, ts_base_name(path), &file->temporary)) {
         file->temporary = NULL;
         return ts_diag_no_memory(diag, strlen(path) + 64);
@@ -540,7 +538,7 @@ enum ts_status ts_staged_folder(struct staged *staged, const char *path,
     staged->folder = staged->path ? ts_file_folder(staged->path) : NULL;
     if (!staged->folder)
         return ts_diag_no_memory(diag, strlen(path));
-    file_remove_stale(staged->folder, ts_base_name(staged->path), diag);
+    ts_file_remove_stale(staged->folder, ts_base_name(staged->path), diag);
     if (!file_temporary_path(staged->folder, ts_base_name(staged->path), &temporary))
         return ts_diag_no_memory(diag, strlen(path) + 64);
     if (mkdir(temporary, 0777) != 0) {

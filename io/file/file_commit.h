@@ -32,6 +32,9 @@ bool ts_file_is_full(int error);
    if it exists (without `force`) or is a folder, or if its folder is missing or not writable. Warns
    of too little space for `bytes`, the size of the output without compression (0: not known). */
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
+/* Removes what dead processes have left of an output of this name in the folder, files and folders,
+ * with a note each. */
+void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
 /* Removes temporary files of dead processes for this name, with a note each, and then creates the
  * file. */
 enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force,
@@ -93,7 +96,7 @@ enum ts_status ts_staged_file(struct staged *staged, const char *path, bool forc
 enum ts_status ts_staged_folder(struct staged *staged, const char *path,
                                 const struct staged_content *content, bool force,
                                 struct ts_diag *diag);
-/* Creates file `number` (from 1) of at most `n` in a staged folder. Returns a descriptor for
+/* Creates file `number` of `n`, counted from 0 or 1, in a staged folder. Returns a descriptor for
    writing, or -1 with errno. Several threads may call it. */
 int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n,
                           const char *suffix);

@@ -17,21 +17,33 @@ const char *ts_file_signature(int fd, const char *path)
     static const struct {
         const char *format, *bytes;
         size_t n, offset;
-    } signatures[] = {{"dicom", "DICM", 4, 128},       {"tiff", "II*\0", 4, 0},
-                      {"tiff", "MM\0*", 4, 0},         {"tiff", "II+\0", 4, 0},
-                      {"tiff", "MM\0+", 4, 0},         {"nrrd", "NRRD", 4, 0},
-                      {"nifti", "n+1\0", 4, 344},      {"nifti", "ni1\0", 4, 344},
-                      {"nifti", "n+2\0\r\n", 6, 4},    {"nifti", "ni2\0\r\n", 6, 4},
-                      {"npy", "\x93NUMPY", 6, 0},      {"gzip", "\x1F\x8B", 2, 0},
-                      {"archive", "PK\3\4", 4, 0},     {"archive", "BZh", 3, 0},
-                      {"archive", "\3757zXZ", 5, 0},   {"archive", "\x28\xB5\x2F\xFD", 4, 0},
-                      {"archive", "7z\xBC\xAF", 4, 0}, {"archive", "ustar", 5, 257}};
+    } signatures[] = {{"dicom", "DICM", 4, 128},
+                      {"tiff", "II*\0", 4, 0},
+                      {"tiff", "MM\0*", 4, 0},
+                      {"tiff", "II+\0", 4, 0},
+                      {"tiff", "MM\0+", 4, 0},
+                      {"nrrd", "NRRD", 4, 0},
+                      {"mha", "ObjectType", 10, 0},
+                      {"nifti", "n+1\0", 4, 344},
+                      {"nifti", "ni1\0", 4, 344},
+                      {"nifti", "n+2\0\r\n", 6, 4},
+                      {"nifti", "ni2\0\r\n", 6, 4},
+                      {"npy", "\x93NUMPY", 6, 0},
+                      {"gzip", "\x1F\x8B", 2, 0},
+                      {"archive", "PK\3\4", 4, 0},
+                      {"archive", "BZh", 3, 0},
+                      {"archive", "\3757zXZ", 5, 0},
+                      {"archive", "\x28\xB5\x2F\xFD", 4, 0},
+                      {"archive", "7z\xBC\xAF", 4, 0},
+                      {"archive", "ustar", 5, 257}};
     char start[LOOKED_AT] = "";
     const bool read = pread(fd, start, sizeof start, 0) > 0;
     const char *format = NULL;
     for (size_t i = 0; read && !format && i < sizeof signatures / sizeof *signatures; i++)
         if (memcmp(start + signatures[i].offset, signatures[i].bytes, signatures[i].n) == 0)
             format = signatures[i].format;
+    if (!format && (ts_ends_in(path, ".mha") || ts_ends_in(path, ".mhd")))
+        return "mha"; /* its fields have no fixed order */
     if (!format || strcmp(format, "gzip") != 0)
         return format;
     if (ts_ends_in(path, ".nii.gz"))

@@ -14,7 +14,8 @@
 
 #include "io/file/file_bytes.h"
 
-enum { BUFFER_BYTES = 256 << 10, GZIP_WINDOW = 15 + 16, LONGEST = 1 << 30 };
+/* The window's flag makes zlib find out if a stream is gzip or zlib. */
+enum { BUFFER_BYTES = 256 << 10, ANY_WINDOW = 15 + 32, LONGEST = 1 << 30 };
 
 struct gzip_reader {
     int fd;
@@ -30,6 +31,13 @@ bool ts_gzip_is(int fd, uint64_t offset)
     return ts_file_read_at(fd, magic, sizeof magic, offset) && magic[0] == 0x1F && magic[1] == 0x8B;
 }
 
+bool ts_zlib_is(int fd, uint64_t offset)
+{
+    unsigned char magic[2];
+    return ts_file_read_at(fd, magic, sizeof magic, offset) && (magic[0] & 0x0F) == 8 &&
+           (256 * magic[0] + magic[1]) % 31 == 0;
+}
+
 struct gzip_reader *ts_gzip_reader_create(int fd, uint64_t offset)
 {
     struct gzip_reader *reader = calloc(1, sizeof *reader);
@@ -37,7 +45,7 @@ struct gzip_reader *ts_gzip_reader_create(int fd, uint64_t offset)
         return NULL;
     reader->fd = fd;
     reader->offset = offset;
-    if (inflateInit2(&reader->stream, GZIP_WINDOW) == Z_OK)
+    if (inflateInit2(&reader->stream, ANY_WINDOW) == Z_OK)
         return reader;
     free(reader);
     return NULL;
@@ -92,10 +100,10 @@ static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, 
         return "cannot be inflated: memory is out";
     if (result == Z_DATA_ERROR && stream->msg &&
         (strstr(stream->msg, "data check") || strstr(stream->msg, "length check")))
-        return "is damaged: its gzip data have another checksum or length than they state";
+        return "is damaged: its compressed data have another checksum or length than they state";
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
                ? NULL
-               : "is damaged: its gzip data cannot be inflated";
+               : "is damaged: its compressed data cannot be inflated";
 }
 
 const char *ts_gzip_reader_read(struct gzip_reader *reader, void *out, size_t bytes)

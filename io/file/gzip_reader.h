@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the inflated bytes of a gzip file (RFC 1952) of one or more members, from its beginning. It
- * inflates no more than is asked for, so that a bomb costs nothing.
+ * Reads the inflated bytes of a gzip file (RFC 1952) of one or more members, or of a zlib stream
+ * (RFC 1950), from its beginning. It inflates no more than is asked for, so that a bomb costs
+ * nothing.
  */
 #ifndef IO_FILE_GZIP_READER_H
 #define IO_FILE_GZIP_READER_H
@@ -29,7 +30,8 @@ const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes);
    wrong, as the functions above do. */
 const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole,
                                  uint64_t *rest);
-/* Returns true if the file begins as gzip files do. */
+/* Returns true if the file continues there as gzip files begin, or as zlib streams do. */
 bool ts_gzip_is(int fd, uint64_t offset);
+bool ts_zlib_is(int fd, uint64_t offset);
 
 #endif

@@ -33,6 +33,7 @@ struct block {
 
 struct gzip_writer {
     int fd, n_blocks, n_full;
+    bool zlib;
     uint64_t offset, bytes; /* position in the file; bytes in the stream */
     uint32_t checksum;
     struct block *blocks; /* one for each thread; n_full of them are full */
@@ -60,14 +61,26 @@ static bool gzip_writer_put(struct gzip_writer *writer, const void *data, size_t
     return ts_file_write_at(writer->fd, data, bytes, at);
 }
 
-struct gzip_writer *ts_gzip_writer_create(int fd, int threads)
+/* The checksum of gzip is a CRC, that of zlib is Adler's. */
+static uint32_t gzip_writer_checksum(const struct gzip_writer *writer, const struct block *block)
 {
-    /* RFC 1952: the magic number, deflate, no flags, no time, no extra flags, unknown system. */
-    static const unsigned char head[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255};
+    const uInt n = (uInt)block->bytes;
+    return (uint32_t)(writer->zlib ? adler32(1, block->values, n) : crc32(0, block->values, n));
+}
+
+struct gzip_writer *ts_gzip_writer_create(int fd, uint64_t offset, bool zlib, int threads)
+{
+    /* RFC 1952: the magic number, deflate, no flags, no time, no extra flags, unknown system. RFC
+       1950: deflate with a window of 32 KiB, the fastest level. */
+    static const unsigned char gzip_head[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255},
+                               zlib_head[2] = {0x78, 0x01};
     struct gzip_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return NULL;
     writer->fd = fd;
+    writer->offset = offset;
+    writer->zlib = zlib;
+    writer->checksum = zlib; /* of no bytes */
     writer->n_blocks = threads;
     writer->blocks = calloc((size_t)threads, sizeof *writer->blocks);
     bool complete = writer->blocks != NULL;
@@ -78,7 +91,8 @@ struct gzip_writer *ts_gzip_writer_create(int fd, int threads)
         block->deflated = block->values + BLOCK_BYTES;
         block->level = block->deflated + BOUND_BYTES;
     }
-    if (complete && gzip_writer_put(writer, head, sizeof head))
+    if (complete && gzip_writer_put(writer, zlib ? zlib_head : gzip_head,
+                                    zlib ? sizeof zlib_head : sizeof gzip_head))
         return writer;
     ts_gzip_writer_destroy(writer);
     return NULL;
@@ -130,7 +144,7 @@ static bool write_blocks(struct gzip_writer *writer, int n)
     for (int i = 0; i < n; i++) {
         struct block *block = &writer->blocks[i];
         block->deflated_bytes = deflate_open(block);
-        block->checksum = (uint32_t)crc32(0, block->values, (uInt)block->bytes);
+        block->checksum = gzip_writer_checksum(writer, block);
     }
     for (int i = 0; i < n; i++) {
         struct block *block = &writer->blocks[i];
@@ -138,8 +152,10 @@ static bool write_blocks(struct gzip_writer *writer, int n)
             errno = ENOMEM;
             return false;
         }
+        const z_off_t bytes = (z_off_t)block->bytes;
         writer->checksum =
-            (uint32_t)crc32_combine(writer->checksum, block->checksum, (z_off_t)block->bytes);
+            (uint32_t)(writer->zlib ? adler32_combine(writer->checksum, block->checksum, bytes)
+                                    : crc32_combine(writer->checksum, block->checksum, bytes));
         writer->bytes += block->bytes;
         if (!gzip_writer_put(writer, block->deflated, block->deflated_bytes))
             return false;
@@ -172,8 +188,8 @@ bool ts_gzip_writer_end(struct gzip_writer *writer)
         return false;
     unsigned char tail[10] = {3, 0}; /* an empty last block, then checksum and length */
     for (int i = 0; i < 4; i++) {
-        tail[2 + i] = (unsigned char)(writer->checksum >> 8 * i);
+        tail[2 + i] = (unsigned char)(writer->checksum >> 8 * (writer->zlib ? 3 - i : i));
         tail[6 + i] = (unsigned char)(writer->bytes >> 8 * i);
     }
-    return gzip_writer_put(writer, tail, sizeof tail);
+    return gzip_writer_put(writer, tail, writer->zlib ? 6 : sizeof tail);
 }

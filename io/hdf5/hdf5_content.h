@@ -9,6 +9,9 @@
  *   group PATH               dataset PATH DTYPE SHAPE         again PATH FIRST-PATH
  *   soft PATH TARGET         external PATH FILE TARGET        type PATH          link PATH
  *   attribute NAME DTYPE SHAPE HEX                            (of the object before it)
+ * The DTYPE of an attribute with references of dimension scales is "ref", and its bytes are a text:
+ * for each axis the names of its scales, each behind a space, or a user's name, a space and the
+ * number of its axis; each ended by a line feed. A name is "?" if it is none of the same group.
  * Lines that begin with "=" are not in the listing. They belong to the dataset before them, or to
  * the root:
  *   =digest HEX              =complete HEX                    the root's attributes of these names

@@ -172,9 +172,11 @@ enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const 
     return put_text(writer, path, &value);
 }
 
-enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts,
-                             size_t n)
+enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *axis,
+                             const char *const *texts, size_t n)
 {
+    const struct ts_image shape = {.rank = 1,
+                                   .axes = {{.kind = TS_AXIS_ITEM, .n = (int64_t)n, .name = axis}}};
     struct hdf5_value value = {.element_bytes = 1, .rank = 1, .n = {(int64_t)n}};
     for (size_t i = 0; i < n; i++)
         if (strlen(texts[i]) > value.element_bytes)
@@ -188,8 +190,10 @@ enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const
     for (size_t i = 0; i < n; i++)
         memcpy(cells + i * value.element_bytes, texts[i], strlen(texts[i]));
     value.data = cells;
-    const enum ts_status status = put_text(writer, path, &value);
+    enum ts_status status = put_text(writer, path, &value);
     free(cells);
+    if (status == TS_OK && !strchr(path, '@'))
+        status = ts_hdf5_scales_note(writer, path, &shape);
     return status;
 }
 
@@ -204,7 +208,9 @@ enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path,
                                .data = image->data};
     for (int d = 0; d < image->rank; d++)
         value.n[d] = image->axes[d].n;
-    const enum ts_status status = put_value(writer, path, &value);
+    enum ts_status status = put_value(writer, path, &value);
+    if (status == TS_OK && !strchr(path, '@'))
+        status = ts_hdf5_scales_note(writer, path, image);
     if (status != TS_OK || !image->unit || !*image->unit || strchr(path, '@'))
         return status;
     char attribute[1100];

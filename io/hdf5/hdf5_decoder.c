@@ -16,8 +16,7 @@
 enum { JOB_SECONDS = 30, LIBRARY_BYTES = 192 << 20, PROCESS_BYTES = 2 << 20 };
 
 struct decode_job {
-    uint64_t bytes;
-    uint32_t skipped;
+    uint64_t bytes, skipped; /* no padding (struct sandbox_limits) */
 };
 
 struct hdf5_decoder {

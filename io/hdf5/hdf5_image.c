@@ -1,31 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes an image as NXdata: "data" in the image's axis order, one dataset per axis with its
- * positions, geometry as attributes of the group. Position of index i: axis.positions[i], else
- * first + i * spacing, else (no spacing) i. An evenly spaced axis has the attribute spacing. Along
- * y, positions and spacing are written with the other sign: y falls with the row, as
- * docs/geometry.md defines it, and viewers that draw y upwards then have row 0 at the top. Source:
- * NeXus NXdata (signal, axes, AXISNAME_indices).
+ * Writes an image as NXdata: "data" in the image's axis order, a dataset with the positions of each
+ * axis, and the geometry as attributes of the group. An axis with even steps has the attribute
+ * spacing. Source: NeXus NXdata (signal, axes, AXISNAME_indices).
+ *
+ * Three kinds of axes have three kinds of positions:
+ *
+ *     An axis in mm with even steps, of an image that has a place in the patient: position i is
+ *     p . e. Here p is the center of voxel i of the axis, and e is the axis's unit vector, turned
+ * so that it leads to L, P or S, whichever is nearest. Along a patient axis these are coordinates
+ *     of LPS, in the order of the indices. `vector` is e. `first` is the position of index 0 in the
+ *     image's own frame, which a reader needs to make the image again.
+ *
+ *     Any other axis that has lengths: the position is axis.positions[i] if the axis lists them,
+ * and first + i * spacing if not. Along y the sign is changed, since y falls with the row
+ *     (docs/geometry.md).
+ *
+ *     An axis without lengths: the position is i.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grid.h"
 #include "io/hdf5/hdf5_writer.h"
 
 enum { PATH_BYTES = 1024, GROUP_PATH_BYTES = PATH_BYTES - 64 };
 
 static const char geometry_convention[] =
-    "DICOM patient LPS in mm: origin is the center of voxel (0,0,0); the rows of direction are the "
-    "unit vectors of rising columns, rows and slices; step_z is the vector from one slice to the "
-    "next. Voxel (slice, row, column) is at origin + column * |spacing of x| * direction[0] + row "
-    "* |spacing of y| * direction[1] + slice * step_z. The axis y, which falls with the row, takes "
-    "no part in this";
+    "DICOM patient LPS in mm: origin is the center of voxel (0,0,0); direction has 9 numbers, the "
+    "unit vectors of rising columns, of rows and of slices one after the other; step_z is the "
+    "vector from one slice to the next. Voxel (slice, row, column) is at origin + column * "
+    "|spacing of x| * direction[0:3] + row * |spacing of y| * direction[3:6] + slice * step_z. An "
+    "axis with a vector has the positions along it, which are coordinates of LPS if it is a "
+    "patient "
+    "axis";
 
 /* The geometry of a sinogram is that of the projected volume, except the origin. */
 static const char sinogram_convention[] =
     "DICOM patient LPS in mm, of the projected volume: origin is the rotation center of the first "
-    "slice; the rows of direction are the unit vectors of the volume's rising columns, rows and "
-    "slices; step_z is the vector from one slice to the next";
+    "slice; direction has 9 numbers, the unit vectors of the volume's rising columns, of rows and "
+    "of "
+    "slices one after the other; step_z is the vector from one slice to the next";
 
 static const char *quantity_words(enum ts_quantity quantity)
 {
@@ -58,42 +73,47 @@ static void put_text(struct hdf5_writer *writer, const char *object, const char 
 }
 
 static void put_numbers(struct hdf5_writer *writer, const char *object, const char *name,
-                        const double *values, int64_t rows, int64_t columns)
+                        const double *values, int64_t n)
 {
     char path[PATH_BYTES];
-    struct ts_image numbers = {
-        .rank = rows > 1 ? 2 : 1, .dtype = TS_F64, .unit = "", .data = (void *)values};
-    numbers.axes[0].n = rows > 1 ? rows : columns;
-    numbers.axes[1].n = columns;
+    const struct ts_image numbers = {
+        .rank = 1, .axes = {{.n = n}}, .dtype = TS_F64, .unit = "", .data = (void *)values};
     snprintf(path, sizeof path, "%.960s@%s", object, name);
     (void)ts_hdf5_values(writer, path, &numbers);
 }
 
-static void write_axis(struct hdf5_writer *writer, const char *group, const struct ts_axis *axis)
+static void write_axis(struct hdf5_writer *writer, const char *group, const struct ts_image *image,
+                       int d)
 {
     char path[PATH_BYTES], name[128];
+    const struct ts_axis *axis = &image->axes[d];
     const char *unit = axis->unit ? axis->unit : "", *kind = ts_axis_name(axis);
+    const double sign = axis->kind == TS_AXIS_Y ? -1 : 1;
+    double first = sign * axis->first, step = sign * axis->spacing, vector[3];
     double *positions = malloc((size_t)axis->n * sizeof *positions);
     if (!positions) {
         ts_hdf5_fail_memory(writer, (size_t)axis->n * sizeof *positions);
         return;
     }
+    const bool placed = ts_grid_place_axis(image, d, &first, &step, vector);
     for (int64_t i = 0; i < axis->n; i++) {
-        const double even =
-            axis->spacing != 0 ? axis->first + (double)i * axis->spacing : (double)i;
-        positions[i] = axis->positions ? axis->positions[i] : even;
-        if (axis->kind == TS_AXIS_Y)
-            positions[i] = 0 - positions[i];
+        positions[i] = placed || step != 0 ? first + (double)i * step : sign * (double)i;
+        if (axis->positions)
+            positions[i] = sign * axis->positions[i];
+        positions[i] += 0; /* no -0 */
     }
-    struct ts_image values = {
-        .rank = 1, .axes = {{.n = axis->n}}, .dtype = TS_F64, .unit = unit, .data = positions};
+    struct ts_image values = {.rank = 1, .axes = {*axis}, .dtype = TS_F64, .unit = unit};
+    values.data = positions;
     snprintf(path, sizeof path, "%.960s/%s", group, kind);
     format_name(name, sizeof name, kind, unit);
     (void)ts_hdf5_values(writer, path, &values);
     put_text(writer, path, "long_name", name);
-    const double spacing = axis->kind == TS_AXIS_Y ? -axis->spacing : axis->spacing;
-    if (!axis->positions && spacing != 0)
-        put_numbers(writer, path, "spacing", &spacing, 1, 1);
+    if (!axis->positions && step != 0)
+        put_numbers(writer, path, "spacing", &step, 1);
+    if (placed) {
+        put_numbers(writer, path, "vector", vector, 3);
+        put_numbers(writer, path, "first", &axis->first, 1);
+    }
     free(positions);
 }
 
@@ -108,12 +128,12 @@ enum ts_status ts_hdf5_axes(struct hdf5_writer *writer, const char *group, const
     if (image->rank == 0)
         return ts_hdf5_state(writer);
     snprintf(path, sizeof path, "%.960s@axes", group);
-    (void)ts_hdf5_texts(writer, path, names, (size_t)image->rank);
+    (void)ts_hdf5_texts(writer, path, NULL, names, (size_t)image->rank);
     for (int32_t d = 0; d < image->rank; d++) {
         struct ts_image index = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &d};
         snprintf(path, sizeof path, "%.960s@%s_indices", group, names[d]);
         (void)ts_hdf5_values(writer, path, &index);
-        write_axis(writer, group, &image->axes[d]);
+        write_axis(writer, group, image, d);
     }
     return ts_hdf5_state(writer);
 }
@@ -125,9 +145,9 @@ static void write_geometry(struct hdf5_writer *writer, const char *group,
         return;
     put_text(writer, group, "geometry_convention",
              ts_image_is_sinogram(image) ? sinogram_convention : geometry_convention);
-    put_numbers(writer, group, "origin_mm", image->origin_mm, 1, 3);
-    put_numbers(writer, group, "direction", image->direction, 3, 3);
-    put_numbers(writer, group, "step_z_mm", image->step_z_mm, 1, 3);
+    put_numbers(writer, group, "origin_mm", image->origin_mm, 3);
+    put_numbers(writer, group, "direction", image->direction, 9);
+    put_numbers(writer, group, "step_z_mm", image->step_z_mm, 3);
 }
 
 /* Writes the beam of a sinogram, with the distances of a fan. */
@@ -139,8 +159,8 @@ static void write_beam(struct hdf5_writer *writer, const char *group, const stru
     put_text(writer, group, "beam", ts_beam_name(beam->kind));
     if (beam->kind == TS_BEAM_PARALLEL)
         return;
-    put_numbers(writer, group, "source_axis_mm", &beam->source_axis_mm, 1, 1);
-    put_numbers(writer, group, "source_detector_mm", &beam->source_detector_mm, 1, 1);
+    put_numbers(writer, group, "source_axis_mm", &beam->source_axis_mm, 1);
+    put_numbers(writer, group, "source_detector_mm", &beam->source_detector_mm, 1);
 }
 
 /* Creates a dataset of the image's type and shape. */
@@ -161,7 +181,7 @@ static enum ts_status create_data(struct hdf5_writer *writer, const char *path,
     ts_hdf5_enter();
     TS_HDF5_CLOSE(half ? value.type : -1);
     ts_hdf5_leave();
-    return status;
+    return status == TS_OK && !frames ? ts_hdf5_scales_note(writer, path, image) : status;
 }
 
 enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path,

@@ -477,3 +477,23 @@ bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class)
 {
     return object->kind == FINDER_GROUP && !strcmp(object->nx_class, nx_class);
 }
+
+enum ts_status ts_hdf5_input_find_class(struct hdf5_input *input, const struct hdf5_ref *group,
+                                        const char *nx_class, struct hdf5_ref *found)
+{
+    struct hdf5_name *names;
+    size_t n;
+    *found = (struct hdf5_ref){0};
+    enum ts_status status = ts_hdf5_input_names(input, group, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n && found->kind == FINDER_NONE; i++) {
+        struct hdf5_ref member;
+        if (names[i].kind == 'e')
+            continue; /* links out of the file are followed only if needed */
+        status = ts_hdf5_input_find(input, group, names[i].name, &member);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, nx_class))
+            *found = member;
+        else
+            ts_hdf5_input_release(input, &member);
+    }
+    return status;
+}

@@ -130,5 +130,8 @@ enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struc
                                      const char *name, int n, double *values, int *found);
 /* Returns true if the object is a group of this NX_class. */
 bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class);
+/* Finds the first member of a group that is of this NX_class; NONE if there is none. */
+enum ts_status ts_hdf5_input_find_class(struct hdf5_input *input, const struct hdf5_ref *group,
+                                        const char *nx_class, struct hdf5_ref *found);
 
 #endif

@@ -156,13 +156,13 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
     return TS_OK;
 }
 
-static enum ts_status open_dataset(struct hdf5_child *child, const void *data, FILE *out,
+/* Finds the dataset that a request names. *object becomes the child's number of it. */
+static enum ts_status find_dataset(const struct hdf5_child *child,
+                                   const struct open_request *request, hid_t *object,
                                    struct ts_diag *diag)
 {
     static struct find_request way;
     static struct find_answer found;
-    const struct open_request *request = data;
-    struct open_answer answer = {0};
     way.from = child->files[0];
     snprintf(way.path, sizeof way.path, "%s", request->dataset);
     ts_text_escape(opened.name, sizeof opened.name, request->dataset);
@@ -177,7 +177,19 @@ static enum ts_status open_dataset(struct hdf5_child *child, const void *data, F
     if (found.kind != FINDER_DATASET)
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a dataset",
                                     opened.name);
-    opened.id = open_cached(found.object);
+    *object = found.object;
+    return TS_OK;
+}
+
+static enum ts_status open_dataset(struct hdf5_child *child, const void *data, FILE *out,
+                                   struct ts_diag *diag)
+{
+    struct open_answer answer = {0};
+    hid_t object;
+    enum ts_status status = find_dataset(child, data, &object, diag);
+    if (status != TS_OK)
+        return status;
+    opened.id = open_cached(object);
     if (opened.id < 0)
         return ts_hdf5_child_unreadable(child, diag, opened.name);
     status = check_dataset(child, &answer, diag);
@@ -212,6 +224,38 @@ static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE
     if (done)
         fwrite(values, sizeof *values, n, out);
     TS_HDF5_CLOSE(memory, space);
+    free(values);
+    return status;
+}
+
+/* ---- the child: all numbers of a small dataset ----------------------------------------------- */
+
+static enum ts_status read_numbers(struct hdf5_child *child, const void *data, FILE *out,
+                                   struct ts_diag *diag)
+{
+    enum { MOST_NUMBERS = 1 << 26 };
+    struct hdf5_storage storage = {0};
+    int64_t n = 1;
+    hid_t dataset;
+    enum ts_status status = find_dataset(child, data, &dataset, diag);
+    if (status != TS_OK)
+        return status;
+    if (!ts_hdf5_storage_find(dataset, &storage))
+        return ts_hdf5_child_unreadable(child, diag, opened.name);
+    for (int d = 0; d < storage.rank && n <= MOST_NUMBERS; d++)
+        n = storage.n[d] > MOST_NUMBERS ? storage.n[d] : n * storage.n[d];
+    if ((storage.class != STORAGE_INTEGER && storage.class != STORAGE_FLOAT) || storage.rank > 4 ||
+        n > MOST_NUMBERS || storage.layout == STORAGE_VIRTUAL || storage.layout == STORAGE_EXTERNAL)
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-table",
+                                    "%s is no table of at most %d numbers", opened.name,
+                                    MOST_NUMBERS);
+    double *values = malloc((size_t)n * sizeof *values + 1);
+    if (!values)
+        return ts_diag_no_memory(diag, (size_t)n * sizeof *values);
+    if (H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        status = ts_hdf5_child_unreadable(child, diag, opened.name);
+    else
+        fwrite(values, sizeof *values, (size_t)n, out);
     free(values);
     return status;
 }
@@ -331,5 +375,23 @@ enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t
         free(slice->values);
         slice->values = NULL;
     }
+    return status;
+}
+
+enum ts_status ts_hdf5_read_numbers(const char *path, const char *dataset,
+                                    struct hdf5_numbers *numbers, struct ts_diag *diag)
+{
+    struct hdf5_session *session;
+    struct open_request of = {0};
+    void *answer = NULL;
+    size_t bytes = 0;
+    *numbers = (struct hdf5_numbers){0};
+    snprintf(of.dataset, sizeof of.dataset, "%s", dataset);
+    enum ts_status status = hdf5_slice_start(path, &session, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_session_call(session, read_numbers, &of, sizeof of, &answer, &bytes, diag);
+    ts_hdf5_session_end(session);
+    if (status == TS_OK)
+        *numbers = (struct hdf5_numbers){(int64_t)(bytes / sizeof(double)), answer};
     return status;
 }

@@ -31,4 +31,14 @@ enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct
 enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index,
                                   struct hdf5_slice *slice, struct ts_diag *diag);
 
+struct hdf5_numbers {
+    int64_t total;
+    double *values; /* free() */
+};
+
+/* Reads all values of a numeric dataset of rank 0 to 4 as doubles, at most 2^26 of them. Returns
+ * TS_BAD_INPUT if there is no such dataset. */
+enum ts_status ts_hdf5_read_numbers(const char *path, const char *dataset,
+                                    struct hdf5_numbers *numbers, struct ts_diag *diag);
+
 #endif

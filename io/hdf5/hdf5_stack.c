@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAPPINGS = 1 << 14, MAPPING_RANK = 4, UNLIMITED = -1 };
+enum { MAPPINGS = 1 << 14, MAPPING_RANK = 4, UNLIMITED = -1, INDICES_TEXT = 96 };
 
 /* `count` blocks along an axis; count or block may be UNLIMITED. */
 struct virtual_axis {
@@ -121,6 +121,11 @@ static int64_t last_of(const struct hdf5_indices *indices)
     return ts_hdf5_index(indices, indices->n - 1);
 }
 
+static bool is_unlimited(const struct virtual_axis *axis)
+{
+    return axis->count == UNLIMITED || axis->block == UNLIMITED;
+}
+
 /* Makes the n indices of an axis. Returns false if the last one exceeds a 64-bit number. */
 static bool make_indices(const struct virtual_axis *axis, int64_t n, struct hdf5_indices *indices)
 {
@@ -172,21 +177,42 @@ static enum ts_status hdf5_stack_refuse(const struct opening *opening, const cha
                         "is\", writes a copy that is read");
 }
 
+/* Writes for which indices of the first axis of the virtual dataset a source is, without the first
+ * `there` of them; "" if the source decides how many they are. */
+static void indices_text(const struct opening *opening, const struct selection *on, int64_t there,
+                         char text[static INDICES_TEXT])
+{
+    const struct virtual_axis whole = {0, 1, 1, opening->stack->storage.n[0]},
+                              *axis = on->all ? &whole : &on->axes[0];
+    struct hdf5_indices indices;
+    int64_t n;
+    *text = '\0';
+    if (is_unlimited(axis) || __builtin_mul_overflow(axis->count, axis->block, &n) || n <= there ||
+        !make_indices(axis, n, &indices))
+        return;
+    snprintf(text, INDICES_TEXT,
+             ", for indices %" PRId64 " to %" PRId64 " of the virtual one's first axis",
+             ts_hdf5_index(&indices, there), last_of(&indices));
+}
+
 /* Reports that there is no such file, or no such dataset in it. */
-static enum ts_status missing(const struct opening *opening, const char *file, const char *dataset)
+static enum ts_status missing(const struct opening *opening, const struct selection *on,
+                              const char *file, const char *dataset)
 {
     const struct hdf5_input *input = opening->input;
     char shown_file[HDF5_INPUT_PATH], shown_dataset[HDF5_INPUT_PATH], folder[HDF5_INPUT_PATH];
+    char indices[INDICES_TEXT];
     ts_text_escape(shown_file, sizeof shown_file, file);
     ts_text_escape(shown_dataset, sizeof shown_dataset, dataset);
     ts_text_escape(folder, sizeof folder, input->files[opening->stack->dataset.file].folder);
+    indices_text(opening, on, 0, indices);
     if (opening->source)
         return ts_hdf5_input_refuse(input, "hdf5-source-missing",
-                                    "%s takes values from %s of %s, which has no such dataset",
-                                    opening->stack->name, shown_dataset, shown_file);
+                                    "%s takes values from %s of %s, which has no such dataset%s",
+                                    opening->stack->name, shown_dataset, shown_file, indices);
     ts_hdf5_input_refuse(input, "hdf5-source-missing",
-                         "%s takes values from %s, which is not there", opening->stack->name,
-                         shown_file);
+                         "%s takes values from %s, which is not there%s", opening->stack->name,
+                         shown_file, indices);
     const char *relative = *shown_file == '/' ? strrchr(shown_file, '/') + 1 : shown_file;
     return ts_diag_hint(input->diag, "put that file at %s/%s", folder, relative);
 }
@@ -315,11 +341,6 @@ static int64_t count_within(const struct virtual_axis *axis, int64_t length)
     return past / axis->stride * axis->block + (rest < axis->block ? rest : axis->block);
 }
 
-static bool is_unlimited(const struct virtual_axis *axis)
-{
-    return axis->count == UNLIMITED || axis->block == UNLIMITED;
-}
-
 /* Returns how many indices an axis has; if it is unlimited, those below the source's length. -1 if
    there are too many. */
 static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
@@ -330,19 +351,33 @@ static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
     return __builtin_mul_overflow(axis->count, axis->block, &n) ? -1 : n;
 }
 
-/* The script that refuse() names cannot help here, since the values do not exist. */
-static enum ts_status too_short(const struct opening *opening)
+/* Refuses a source that has only the first `there` of the `wanted` values along its axis e. The
+ * script that refuse() names cannot help here, since the others do not exist. */
+static enum ts_status too_short(const struct opening *opening, const struct selection *on,
+                                const struct hdf5_part *part, int e, int64_t there, int64_t wanted)
 {
-    return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
-                                "%s takes values from past the end of a source",
-                                opening->stack->name);
+    char indices[INDICES_TEXT] = "", shown[HDF5_INPUT_PATH];
+    bool first = true;
+    for (int d = 0; d < e; d++)
+        first &= part->from[d].n == 1;
+    if (first)
+        indices_text(opening, on, there, indices);
+    ts_text_escape(shown, sizeof shown, part->source->name);
+    ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
+                         "%s takes values from past the end of a source, %s: of %" PRId64
+                         " along its axis %d there are %" PRId64 "%s",
+                         opening->stack->name, shown, wanted, e, there, indices);
+    return ts_diag_hint(opening->input->diag,
+                        "see if that file was written or copied as a whole, and copy it anew");
 }
 
 /* Makes the indices of the source. *n_unlimited becomes their number on its unlimited axis; *empty:
    there are none. */
-static enum ts_status take_from(const struct opening *opening, const struct selection *from,
-                                struct hdf5_part *part, int64_t *n_unlimited, bool *empty)
+static enum ts_status take_from(const struct opening *opening,
+                                const struct virtual_mapping *mapping, struct hdf5_part *part,
+                                int64_t *n_unlimited, bool *empty)
 {
+    const struct selection *from = &mapping->from;
     for (int e = 0; e < 3; e++) {
         const int64_t length = part->source->n[e];
         const int d = from->all ? e : e - (3 - from->rank);
@@ -353,8 +388,11 @@ static enum ts_status take_from(const struct opening *opening, const struct sele
         const int64_t n = count_indices(axis, length);
         *n_unlimited = is_unlimited(axis) ? n : *n_unlimited;
         *empty |= n == 0;
-        if (n != 0 && (!make_indices(axis, n, &part->from[e]) || last_of(&part->from[e]) >= length))
-            return too_short(opening);
+        if (n != 0 && !make_indices(axis, n, &part->from[e]))
+            return too_short(opening, &mapping->on, part, e, 0, n);
+        if (n != 0 && last_of(&part->from[e]) >= length)
+            return too_short(opening, &mapping->on, part, e,
+                             ts_hdf5_indices_below(&part->from[e], length), n);
     }
     return TS_OK;
 }
@@ -370,7 +408,7 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
     if (!part)
         return ts_diag_no_memory(opening->input->diag, opening->room * sizeof *part);
     part->source = source;
-    const enum ts_status status = take_from(opening, &mapping->from, part, &n_unlimited, &empty);
+    const enum ts_status status = take_from(opening, mapping, part, &n_unlimited, &empty);
     if (empty)
         opening->stack->n_parts--;
     if (status != TS_OK || empty)
@@ -392,13 +430,15 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
     if (match_axes(part))
         return TS_OK;
     double wanted = 1, there = 1;
-    for (int d = 0; d < 3; d++) {
+    int e = 0;
+    for (int d = 2; d >= 0; d--) {
         wanted *= (double)part->on[d].n;
         there *= (double)part->from[d].n;
+        e = part->from[d].n < part->on[d].n ? d : e;
     }
-    return there < wanted ? too_short(opening)
-                          : hdf5_stack_refuse(
-                                opening, "a part of it has another shape than the values for it");
+    if (there < wanted)
+        return too_short(opening, &mapping->on, part, e, part->from[e].n, part->on[e].n);
+    return hdf5_stack_refuse(opening, "a part of it has another shape than the values for it");
 }
 
 /* Opens the sources of a mapping: one dataset, or one for each number until there is none. */
@@ -418,7 +458,7 @@ static enum ts_status open_mapping(struct opening *opening, const struct virtual
         if (status != TS_OK)
             return status;
         if (!source)
-            return block > 0 ? TS_OK : missing(opening, file, dataset);
+            return block > 0 ? TS_OK : missing(opening, &mapping->on, file, dataset);
         status = make_part(opening, mapping, block, numbered, source);
         if (status != TS_OK || !numbered)
             return status;

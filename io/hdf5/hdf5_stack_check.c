@@ -5,6 +5,7 @@
  * sizes are checked before anything is allocated.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,4 +264,24 @@ int64_t ts_hdf5_stack_unwritten(const struct hdf5_stack *stack, int axis, bool a
     for (int64_t i = 0; i < stack->n_parts; i++)
         mark_part(&stack->parts[i], axis, lost);
     return count_lost(lost, n);
+}
+
+enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
+                                        const struct hdf5_stack *stack, const int64_t *map)
+{
+    int64_t first = 0, n = 0;
+    char more[64] = "";
+    for (int64_t i = stack->lost ? stack->n[0] : 0; i-- > 0;)
+        if (stack->lost[i] && (!map || map[i] >= 0)) {
+            first = i;
+            n++;
+        }
+    if (n == 0)
+        return TS_OK;
+    if (n > 1)
+        snprintf(more, sizeof more, " and of %" PRId64 " more", n - 1);
+    return ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                                "nothing gives the values of index %" PRId64
+                                "%s of the first axis of %s",
+                                first, more, stack->name);
 }

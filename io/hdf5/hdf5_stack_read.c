@@ -651,18 +651,6 @@ static void join_faults(struct put_faults *all, const struct put_faults *faults)
     ts_rounding_join(&all->rounding, &faults->rounding);
 }
 
-enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
-                                        const struct hdf5_stack *stack, const int64_t *map)
-{
-    for (int64_t i = 0; stack->lost && i < stack->n[0]; i++)
-        if (stack->lost[i] && (!map || map[i] >= 0))
-            return ts_hdf5_input_refuse(input, "hdf5-source-missing",
-                                        "nothing gives the values of index %" PRId64
-                                        " of the first axis of %s",
-                                        i, stack->name);
-    return TS_OK;
-}
-
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box)
 {

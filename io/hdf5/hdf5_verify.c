@@ -130,10 +130,13 @@ static void take_attribute(struct sense *sense, const char *line)
     char quantity[UNIT_BYTES] = "";
     if (sense->axis >= 0) {
         (void)get_value(line, "units", "|S", sense->axis_units[sense->axis], UNIT_BYTES - 1);
-        (void)get_value(line, "spacing", "<f8", &image->axes[sense->axis].spacing, sizeof(double));
-        if (image->axes[sense->axis].kind ==
-            TS_AXIS_Y) /* y decreases with the row; in older files it increases */
-            image->axes[sense->axis].spacing = fabs(image->axes[sense->axis].spacing);
+        struct ts_axis *axis = &image->axes[sense->axis];
+        double vector[3];
+        (void)get_value(line, "spacing", "<f8", &axis->spacing, sizeof(double));
+        /* y of an image without a place in the patient decreases with the row, and so do positions
+           along an axis with a vector if it leads to the right, front or feet. */
+        if (axis->kind == TS_AXIS_Y || get_value(line, "vector", "<f8", vector, sizeof vector) > 0)
+            axis->spacing = fabs(axis->spacing);
     } else if (sense->values) {
         (void)get_value(line, "units", "|S", sense->unit, UNIT_BYTES - 1);
         (void)get_value(line, "quantity", "|S", quantity, UNIT_BYTES - 1);

@@ -104,9 +104,12 @@ static void take_attribute(struct verification *check, const char *line,
                       flat[] = "attribute\tsha256\t|S64\t\t",
                       version[] = "attribute\tdigest_version\t";
     check->n_attributes++;
-    if (at_root && strncmp(line, version, strlen(version)) == 0)
-        check->version =
-            strcmp(line + strlen(version), "<i4\t\t02000000") == 0 ? DIGEST_VERSION : 0;
+    if (at_root && strncmp(line, version, strlen(version)) == 0) {
+        const char *number = line + strlen(version);
+        const bool known =
+            strcmp(number, "<i4\t\t02000000") == 0 || strcmp(number, "<i4\t\t03000000") == 0;
+        check->version = known ? DIGEST_VERSION : 0; /* 2 is 3 without references */
+    }
     if (dataset && strncmp(line, tree, strlen(tree)) == 0)
         parse_digest(line + strlen(tree), dataset->expected);
     if (dataset && !*dataset->expected && strncmp(line, flat, strlen(flat)) == 0)

@@ -47,6 +47,7 @@ static void destroy_writer(struct hdf5_writer *writer)
         ts_hdf5_dataset_destroy(writer->datasets[i]);
     free(writer->datasets);
     ts_digest_tree_destroy(writer->body);
+    ts_hdf5_scales_clear(writer);
     ts_file_clear(&writer->own);
     free(writer->default_entry);
     free(writer->default_data);

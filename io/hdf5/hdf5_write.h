@@ -39,14 +39,23 @@ enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const
    would then depend on how z was cut. `path` is a dataset, or "object@name" for an attribute of an
    existing object. */
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text);
-enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts,
-                             size_t n);
+/* `axis` names what a list counts, such as "slice", for ts_hdf5_scales; NULL: nothing of a name. */
+enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *axis,
+                             const char *const *texts, size_t n);
 /* Writes a whole small array with its dtype and shape from `image` (rank 0: scalar), and the
    attribute "units" if its unit is not "". */
 enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path,
                               const struct ts_image *image);
 enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path,
                             const char *target); /* hard link */
+/* Gives every dimension of every dataset, frames excepted, a dimension scale, as netCDF and xarray
+   expect. It is the dataset of the axis's name and length in the same group; else a list is its own
+   scale, unless its axis has a name of its own; else a new dataset counts from 0, of the axis's own
+   name or called index_N for N elements. Must be called after all datasets are created and all
+   slabs written. */
+enum ts_status ts_hdf5_scales(struct hdf5_writer *writer);
+/* Returns true for the path of a dataset that such a count is; it says nothing of a result. */
+bool ts_hdf5_is_index(const char *path);
 
 /* Creates an NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x
  * or z, view, detector: values and units), geometry and quantity attributes. Slabs follow through

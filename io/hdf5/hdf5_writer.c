@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps the failures of a writer. Only the first one of any thread is kept, since later ones are
- * consequences; the thread that owns the writer reports it, once.
+ * Keeps the failures of a writer: only the first one of any thread, since later ones are
+ * consequences. The thread that owns the writer reports it, once. Also keeps the axes of datasets,
+ * which hdf5_scales.c gives scales.
  */
 #include "io/hdf5/hdf5_writer.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "core/half.h"
+#include "core/image.h"
+#include "core/memory.h"
 #include "core/number.h"
 #include "io/file/file_bytes.h"
 
@@ -133,5 +138,54 @@ enum ts_status ts_hdf5_state(struct hdf5_writer *writer)
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer)
 {
     (void)ts_chunk_queue_drain(writer->queue); /* the writer has kept the reason */
+    return ts_hdf5_state(writer);
+}
+
+/* ---- axes of datasets, for scales ------------------------------------------------------------ */
+
+static void clear(struct hdf5_labeled *labeled)
+{
+    for (int d = 0; d < labeled->rank; d++)
+        free(labeled->axes[d].name);
+    free(labeled->path);
+}
+
+void ts_hdf5_scales_clear(struct hdf5_writer *writer)
+{
+    for (size_t i = 0; i < writer->n_labeled; i++)
+        clear(&writer->labeled[i]);
+    free(writer->labeled);
+    writer->labeled = NULL;
+    writer->n_labeled = 0;
+}
+
+enum ts_status ts_hdf5_scales_note(struct hdf5_writer *writer, const char *path,
+                                   const struct ts_image *image)
+{
+    if (image->rank == 0 || ts_hdf5_failed(writer))
+        return ts_hdf5_state(writer);
+    struct hdf5_labeled *grown = ts_memory_grow(writer->labeled, writer->n_labeled,
+                                                &writer->labeled_capacity, sizeof *grown);
+    if (!grown) {
+        ts_hdf5_fail_memory(writer, sizeof *grown);
+        return ts_hdf5_state(writer);
+    }
+    writer->labeled = grown;
+    struct hdf5_labeled labeled = {.path = strdup(path), .rank = image->rank};
+    bool done = labeled.path;
+    for (int d = 0; d < image->rank; d++) {
+        const struct ts_axis *axis = &image->axes[d];
+        labeled.axes[d] = (struct labeled_axis){.n = axis->n,
+                                                .name = strdup(ts_axis_name(axis)),
+                                                .own = axis->name != NULL,
+                                                .scale = -1};
+        done = done && labeled.axes[d].name;
+    }
+    if (done)
+        grown[writer->n_labeled++] = labeled;
+    else
+        clear(&labeled);
+    if (!done)
+        ts_hdf5_fail_memory(writer, strlen(path));
     return ts_hdf5_state(writer);
 }

@@ -2,8 +2,9 @@
  *
  * The parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_chunk.c (how one
  * chunk gets into the file), hdf5_dataset.c (types, attributes, small values, datasets that come in
- * pieces), hdf5_image.c (NXdata), hdf5_write.c (the file). A writer that has failed does nothing
- * more, so the state need only be checked at the end of a sequence of calls.
+ * pieces), hdf5_image.c (NXdata), hdf5_scales.c (dimension scales), hdf5_write.c (the file). A
+ * writer that has failed does nothing more, so the state need only be checked at the end of a
+ * sequence of calls.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
@@ -47,6 +48,21 @@ struct hdf5_dataset {
     char text[DIGEST_TEXT_BYTES];                    /* the digest, once the dataset is finished */
 };
 
+struct labeled_axis {
+    int64_t n;
+    char *name;
+    bool own;  /* the name is that of this axis, not of its kind */
+    int scale; /* number of the dataset that is its scale; -1: not known yet */
+};
+
+/* A dataset whose dimensions get scales. */
+struct hdf5_labeled {
+    char *path;
+    int rank;
+    struct labeled_axis axes[TS_MAX_RANK];
+    int n_uses; /* how many axes of other datasets it is the scale of */
+};
+
 struct hdf5_writer {
     struct hdf5_options options;
     struct ts_diag *diag;
@@ -59,6 +75,8 @@ struct hdf5_writer {
     pthread_mutex_t write_lock; /* held by the thread that writes a chunk */
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
+    struct hdf5_labeled *labeled; /* those that ts_hdf5_scales gives scales */
+    size_t n_labeled, labeled_capacity;
     char *default_entry, *default_data; /* the first NXentry, and the first NXdata of an image */
 
     pthread_mutex_t failure_lock;
@@ -110,6 +128,12 @@ hid_t ts_hdf5_type(enum ts_dtype dtype);
    attributes in the object's header. By default the library would move many of them to fractal
    heaps and B-trees, in which one damaged byte can make it crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
+
+/* Notes the axes of a dataset of rank 1 or more for ts_hdf5_scales. */
+enum ts_status ts_hdf5_scales_note(struct hdf5_writer *writer, const char *path,
+                                   const struct ts_image *image);
+/* Frees what was noted. */
+void ts_hdf5_scales_clear(struct hdf5_writer *writer);
 
 /* Creates an empty chunked dataset, for ts_hdf5_dataset_write. If `value` has data, these follow in
    one call, and the chunks go directly to the file. */

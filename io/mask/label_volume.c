@@ -15,6 +15,7 @@
 
 #include "io/scan/hdf5_source.h"
 #include "io/scan/result.h"
+#include "io/volume/mha.h"
 #include "io/volume/nifti.h"
 #include "io/volume/npy.h"
 #include "io/volume/nrrd.h"
@@ -44,8 +45,8 @@ static void set_text(const struct param_set *set, const char *name, const char *
 
 static const struct source_format *find_format(const char *name)
 {
-    static const struct source_format *const formats[] = {&nifti_format, &nrrd_format, &npy_format,
-                                                          &result_format};
+    static const struct source_format *const formats[] = {&nifti_format, &nrrd_format, &mha_format,
+                                                          &npy_format, &result_format};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (!strcmp(formats[i]->name, name))
             return formats[i];

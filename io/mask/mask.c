@@ -35,6 +35,7 @@ static const struct choice frame_choices[] = {
 static const struct param mask_params[] = {
     PARAM(struct mask_params, mask, .required = true, .unit = "",
           .doc = "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, "
+                 "MetaImage, "
                  ".npy or HDF5"),
     PARAM(struct mask_params, on, .unit = "", .init.text = "input",
           .doc = "name of the input that it goes with, whose grid it gets"),
@@ -216,7 +217,7 @@ static enum ts_status open_file(const struct mask_request *request, struct mask_
     if (!format) {
         mask_refuse(request, "mask-kind", "is no file of regions that is read");
         return ts_diag_hint(request->diag, "a DICOM segmentation or structure set, or a volume of "
-                                           "labels in NIfTI, NRRD, .npy or HDF5");
+                                           "labels in NIfTI, NRRD, MetaImage, .npy or HDF5");
     }
     return strcmp(format, "dicom") == 0 ? open_regions(request, file)
                                         : ts_label_volume_open(format, request, file);
@@ -334,8 +335,8 @@ static void mask_resolve(struct param_set *set, const struct source *source)
 
 const struct source_format mask_format = {
     .name = "mask",
-    .summary =
-        "a mask or labels on the grid of another input: DICOM SEG or RTSTRUCT, NIfTI, NRRD or HDF5",
+    .summary = "a mask or labels on the grid of another input: DICOM SEG or RTSTRUCT, NIfTI, NRRD, "
+               "MetaImage or HDF5",
     .params = mask_params,
     .n_params = sizeof mask_params / sizeof mask_params[0],
     .params_bytes = sizeof(struct mask_params),

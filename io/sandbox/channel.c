@@ -44,10 +44,11 @@ bool ts_channel_read(int fd, void *data, size_t bytes)
 
 bool ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds)
 {
-    union descriptors control = {0};
+    union descriptors control;
     struct iovec part = {.iov_base = (void *)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     ssize_t n;
+    memset(&control, 0, sizeof control); /* {0} would leave all but its head as it is */
     if (n_fds > 0) {
         message.msg_control = control.bytes;
         message.msg_controllen = CMSG_SPACE((size_t)n_fds * sizeof *fds);
@@ -65,7 +66,7 @@ bool ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int
 
 bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds)
 {
-    union descriptors control = {0};
+    union descriptors control;
     struct iovec part = {.iov_base = data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
@@ -73,6 +74,7 @@ bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds)
                              .msg_controllen = sizeof control.bytes};
     const int most = *n_fds;
     ssize_t n;
+    memset(&control, 0, sizeof control);
     *n_fds = 0;
     do {
         n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);

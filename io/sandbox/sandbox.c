@@ -273,13 +273,14 @@ static void end_server(struct sandbox *server)
     reap(server->pid);
 }
 
-/* Returns true if this process has a server. The caller holds the lock. */
-static bool has_server(struct sandbox *server)
+/* Closes a server that a fork inherited. Returns true if this process has its own. The caller holds
+ * the lock. */
+static bool has_own_server(struct sandbox *server)
 {
     if (server->socket >= 0 && server->caller == getpid())
         return true;
     if (server->socket >= 0)
-        close(server->socket); /* the parent's, inherited by a fork */
+        close(server->socket);
     server->socket = -1;
     return false;
 }
@@ -400,7 +401,7 @@ static int spawn_server(struct sandbox *server)
 /* Starts a server if this process has none. Returns 0 or an errno. The caller holds the lock. */
 static int start_server(struct sandbox *server)
 {
-    if (has_server(server))
+    if (has_own_server(server))
         return 0;
     return atomic_load(&began) && !server->program ? fork_server(server, false)
                                                    : spawn_server(server);
@@ -410,7 +411,7 @@ static int start_server(struct sandbox *server)
 static void sandbox_finish(struct sandbox *server)
 {
     pthread_mutex_lock(&server->lock);
-    if (has_server(server))
+    if (has_own_server(server))
         end_server(server);
     pthread_mutex_unlock(&server->lock);
 }
@@ -419,7 +420,7 @@ bool ts_sandbox_begin(void)
 {
     struct sandbox *server = &of_process;
     pthread_mutex_lock(&server->lock);
-    const int error = has_server(server) ? 0 : fork_server(server, true);
+    const int error = has_own_server(server) ? 0 : fork_server(server, true);
     atomic_store(&began, true);
     pthread_mutex_unlock(&server->lock);
     errno = error;

@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+/* It has no padding, which would be sent to the child with what was in memory before. */
 struct sandbox_limits {
     size_t address_bytes; /* addresses beyond those of a fresh child; no limit under sanitizers */
-    int cpu_seconds;      /* processor time of its whole life */
+    int64_t cpu_seconds;  /* processor time of its whole life */
 };
 
 /* Sets the limits of this process, drops capabilities, denies the file system and the network, and

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "io/scan/scan_facts.h"
 #include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
@@ -38,6 +39,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
     const enum angle_unit unit = (enum angle_unit)params->angle_unit;
     struct hdf5_ref theta;
+    int64_t n = 0; /* of the file, beside those of the chain */
     projections->angles_hint = "`hdf5: FILE` with `path: /exchange/data`, `axes: [view, z, "
                                "detector]`, `quantity: counts`, "
                                "theta_start and theta_stop reads the frames with even angles";
@@ -49,7 +51,14 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const enum ts_status status = ts_hdf5_input_find_root(input, "/exchange/theta", &theta);
     if (status != TS_OK)
         return status;
-    if (theta.kind != FINDER_NONE && start)
+    if (theta.kind != FINDER_NONE && start) {
+        double *angles;
+        const enum ts_status read =
+            ts_hdf5_stack_list(input, &theta, "/exchange/theta", 1 << 20, &angles, &n);
+        if (read != TS_OK)
+            return read;
+    }
+    if (n > 0 && n == projections->n_views)
         return ts_param_error(set, "theta_start", "angles-twice", input->diag,
                               "the file has its own theta; give theta_start and theta_stop only "
                               "for files without it");
@@ -175,34 +184,65 @@ static enum ts_status warn_of_lists(struct projections *projections)
     return TS_OK;
 }
 
+static const char flat_exposure[] = "/process/acquisition/flat_fields/flat_exposure_time",
+                  other_exposure[] = "/process/acquisition/flat_fields/different_flat_exposure";
+
+/* Finds whether the flats were exposed for another time than the views. The file may name one that
+   was not used. */
+static enum ts_status find_other_exposure(struct projections *projections, bool *other)
+{
+    struct scan_field differ;
+    const enum ts_status status =
+        ts_scan_field_read(&projections->input, root_of(projections), other_exposure, &differ);
+    *other = (differ.n == 1 && differ.values[0] != 0) || !strcasecmp(differ.text, "different") ||
+             !strcasecmp(differ.text, "yes");
+    return status;
+}
+
 /* Flats with another exposure than the views make all transmissions wrong by one factor. */
 static enum ts_status warn_of_exposure(struct projections *projections)
 {
-    static const char flats[] = "/process/acquisition/flat_fields/";
-    struct scan_field differ, flat, view;
-    char name[128];
-    snprintf(name, sizeof name, "%sdifferent_flat_exposure", flats);
-    enum ts_status status =
-        ts_scan_field_read(&projections->input, root_of(projections), name, &differ);
-    snprintf(name, sizeof name, "%sflat_exposure_time", flats);
+    struct scan_field flat, view;
+    bool other;
+    enum ts_status status = find_other_exposure(projections, &other);
     if (status == TS_OK)
-        status = ts_scan_field_read(&projections->input, root_of(projections), name, &flat);
+        status =
+            ts_scan_field_read(&projections->input, root_of(projections), flat_exposure, &flat);
     if (status == TS_OK)
         status = ts_scan_field_read(&projections->input, root_of(projections),
                                     "/measurement/instrument/detector/exposure_time", &view);
-    const bool other = (differ.n == 1 && differ.values[0] != 0) ||
-                       !strcasecmp(differ.text, "different") || !strcasecmp(differ.text, "yes");
     if (status != TS_OK || !other ||
         (flat.n == 1 && view.n == 1 && flat.values[0] == view.values[0]))
         return status;
     if (flat.n == 1 && view.n == 1)
-        ts_scan_field_warn(&projections->input, name,
+        ts_scan_field_warn(&projections->input, flat_exposure,
                            "is %.6g, and that of the views %.6g: counts are not divided by it",
                            flat.values[0], view.values[0]);
     else
-        ts_scan_field_warn(&projections->input, name,
+        ts_scan_field_warn(&projections->input, flat_exposure,
                            "differs from that of the views: counts are not divided by it");
     return TS_OK;
+}
+
+/* Notes what the frames of other files are compared with. The list of a scan has no values for its
+   flats and darks unless there are as many of them. */
+static enum ts_status note_facts(struct projections *projections)
+{
+    static const struct {
+        enum source_fact_kind kind;
+        const char *name;
+    } rows[] = {{SOURCE_EXPOSURE, flat_exposure},
+                {SOURCE_EXPOSURE, "/measurement/instrument/detector/exposure_time"},
+                {SOURCE_CURRENT, "/measurement/instrument/source/current"},
+                {SOURCE_CURRENT, "/exchange/current"},
+                {SOURCE_MONITOR, "/exchange/i0"}};
+    bool other = false;
+    enum ts_status status =
+        projections->kind == FRAMES_FLATS ? find_other_exposure(projections, &other) : TS_OK;
+    for (size_t i = other ? 0 : 1; status == TS_OK && i < sizeof rows / sizeof *rows; i++)
+        status = ts_scan_fact(projections, rows[i].kind, root_of(projections), rows[i].name,
+                              rows[i].name);
+    return status;
 }
 
 /* Returns true if a name in /process is that of a step that changes values or their places. */
@@ -277,13 +317,17 @@ static enum ts_status find_all(struct projections *projections, const struct par
     struct hdf5_ref dataset;
     projections->kind = (enum frames)params->frames;
     enum ts_status status = ts_hdf5_input_find_root(&projections->input, name, &dataset);
-    if (status == TS_OK && dataset.kind == FINDER_NONE)
-        status = ts_hdf5_input_refuse(&projections->input, "frames-missing",
-                                      "there is no %s, which holds the %s", name,
-                                      ts_projections_frames_name(params->frames));
+    if (status == TS_OK && dataset.kind == FINDER_NONE) {
+        ts_hdf5_input_refuse(&projections->input, "frames-missing",
+                             "there is no %s, which holds the %s", name,
+                             ts_projections_frames_name(params->frames));
+        status = ts_projections_hint_missing(params->frames, projections->input.diag);
+    }
     if (status == TS_OK)
         status = ts_hdf5_stack_open(&projections->input, &dataset, name,
                                     frame_axes(&dataset, params->frames), &projections->stack);
+    if (status == TS_BAD_INPUT)
+        ts_projections_hint_empty(projections);
     if (status == TS_OK)
         status = check_axes(projections);
     memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames,
@@ -296,6 +340,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = find_angles(projections, set);
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)
         status = warn_of_fields(projections, set);
+    if (status == TS_OK)
+        status = note_facts(projections);
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "frames", "%s",
                                           ts_projections_frames_name(params->frames));

@@ -21,6 +21,7 @@ const char *ts_file_kind(const char *path, const char **format)
     static const char *const names[][2] = {{"dicom", "a DICOM file"},
                                            {"tiff", "a TIFF file"},
                                            {"nrrd", "a NRRD file"},
+                                           {"mha", "a MetaImage file"},
                                            {"nifti", "a NIfTI file"},
                                            {"npy", "a .npy file"},
                                            {"gzip", "a file that gzip compressed"},
@@ -129,6 +130,9 @@ bool ts_file_way_out(const char *path, const char *kind, const char *found, cons
         {{".nrrd", ".nhdr", NULL},
          "nrrd",
          "it holds NRRD files: name one of them, input: {nrrd: FILE}"},
+        {{".mha", ".mhd", NULL},
+         "mha",
+         "it holds MetaImage files: name one of them, input: {mha: FILE}"},
         {{".tif", ".tiff", NULL},
          "tiff",
          "it holds TIFF files: input: {tiff: FOLDER}; `tomostage info` has the rest"},
@@ -156,7 +160,7 @@ bool ts_file_way_out(const char *path, const char *kind, const char *found, cons
         return (size_t)snprintf(text, size, "%s", ts_file_unpack_hint(found)) < size;
     if (!strcmp(found, "result")) /* one of the formats that read HDF5; its own message is better */
         return !strcmp(format, "dicom") || !strcmp(format, "nifti") || !strcmp(format, "nrrd") ||
-                       !strcmp(format, "tiff")
+                       !strcmp(format, "mha") || !strcmp(format, "tiff")
                    ? (size_t)snprintf(text, size,
                                       "it is %s: `tomostage info` tells which input it is",
                                       kind) < size

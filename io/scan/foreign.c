@@ -23,9 +23,6 @@ enum { LOOKED_AT = 512, NAME_BYTES = 256, PATH_BYTES = 4096 };
     "in Python: numpy.save('NEW.npy', numpy.ascontiguousarray(" values                             \
     ")), and then input: {npy: NEW.npy}"
 #define MATLAB "numpy.atleast_3d(scipy.io.loadmat('FILE')['NAME']).transpose(2, 0, 1)"
-#define SIMPLE_ITK                                                                                 \
-    "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "   \
-    "{nrrd: NEW.nrrd}"
 #define NIBABEL                                                                                    \
     "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"
 #define EXPORT                                                                                     \
@@ -57,7 +54,6 @@ static const struct foreign {
      208,
      {".mrc", ".rec", ".ali", ".mrcs"},
      PYTHON_NPY("mrcfile.read('FILE')")},
-    {"a MetaImage file", "ObjectType", 10, 0, {".mha", ".mhd"}, SIMPLE_ITK},
     {"a VTK file",
      "# vtk DataFile",
      14,
@@ -125,6 +121,12 @@ static const struct foreign {
      0,
      {NULL},
      "input: {nrrd: FILE}"},
+    {"the file of values of a MetaImage header beside it",
+     "ObjectType",
+     10,
+     0,
+     {NULL},
+     "input: {mha: FILE}"},
     {"the file of values of a NIfTI header beside it",
      "ni1\0",
      4,

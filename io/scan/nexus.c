@@ -15,7 +15,7 @@
 #include <strings.h>
 
 #include "core/path.h"
-#include "io/scan/nexus_fields.h"
+#include "io/scan/nexus_facts.h"
 #include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
@@ -39,6 +39,7 @@ static const struct param nexus_params[] = {
     FRAMES_PARAM(struct nexus_params),
     PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices,
           .init.choice = ANGLE_UNIT_FILE, .doc = "unit of the angles"),
+    THETA_PARAMS(struct nexus_params, "rotation_angle in the file", "for a file without angles"),
     PIXEL_SIZE_PARAM(struct nexus_params, "x_pixel_size and y_pixel_size of the sample in the "
                                           "file, else of the detector, else one pixel"),
     PADDING_PARAM(struct nexus_params, "that pixel_mask of the file calls bad"),
@@ -56,7 +57,12 @@ struct nexus {
     const struct nexus_params *params;
     struct hdf5_ref entry, detector;
     struct hdf5_ref keyed; /* the detector that holds image_key */
-    const double *keys;    /* image_key of each frame */
+    struct hdf5_ref source, diode;
+    const double *keys; /* image_key of each frame */
+    /* If image_key has more values than there are frames, which are projections then: all of it;
+       else NULL. */
+    const double *all_keys;
+    int64_t n_all_keys;
 };
 
 /* ---- the entry and what is in it ------------------------------------------------------------- */
@@ -224,19 +230,55 @@ static enum ts_status open_frames(struct nexus *nexus)
     const char *given = nexus->params->data;
     struct hdf5_ref dataset;
     enum ts_status status = find_dataset(nexus, given, &nexus->detector, "data", &dataset);
-    if (status == TS_OK && dataset.kind == FINDER_NONE)
-        status = ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
-                                      *given ? given
-                                             : "no NXdetector of the entry has data and image_key");
+    if (status == TS_OK && dataset.kind == FINDER_NONE) {
+        ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
+                             *given ? given : "no NXdetector of the entry has data and image_key");
+        status = ts_projections_hint_missing(FRAMES_PROJECTIONS, nexus->input->diag);
+    }
     if (status == TS_OK)
         status = ts_hdf5_stack_open(nexus->input, &dataset, *given ? given : "data", 3,
                                     &nexus->projections->stack);
+    if (status == TS_BAD_INPUT)
+        ts_projections_hint_empty(nexus->projections);
     return status == TS_OK
                ? ts_scan_field_warn_of_axes(nexus->input,
                                             *given ? &(struct hdf5_ref){0} : &nexus->detector,
                                             &nexus->projections->stack, "data",
                                             (const char *const[]){"view", "z", "detector"})
                : status;
+}
+
+/* Leaves the values of projections in a list that has one for each value of image_key. */
+static void keep_projections(const struct nexus *nexus, double *values)
+{
+    for (int64_t i = 0, n = 0; i < nexus->n_all_keys; i++)
+        if (nexus->all_keys[i] == FRAMES_PROJECTIONS)
+            values[n++] = values[i];
+}
+
+/* Takes an image_key that has more values than there are frames, as many of projections as frames:
+ * flats and darks are elsewhere. Returns false if it is none. */
+static bool take_all_keys(struct nexus *nexus, double *keys, int64_t n)
+{
+    const int64_t n_frames = nexus->projections->stack.n[0];
+    int64_t n_projections = 0;
+    for (int64_t i = 0; i < n; i++)
+        n_projections += keys[i] == FRAMES_PROJECTIONS;
+    double *all = n_projections == n_frames
+                      ? ts_arena_copy(nexus->input->arena, keys, (size_t)n, sizeof *keys)
+                      : NULL;
+    if (!all)
+        return false;
+    nexus->all_keys = all;
+    nexus->n_all_keys = n;
+    ts_diag_warning(nexus->input->diag,
+                    &(struct diag_site){.code = "image-key",
+                                        .span = nexus->set->spans[0],
+                                        .stage = nexus->set->owner},
+                    "%s: image_key has %" PRId64 " values for %" PRId64 " frames, and %" PRId64
+                    " of them are projections: the frames are taken for these",
+                    nexus->input->path, n, n_frames, n_projections);
+    return true;
 }
 
 /* Reads a list with a value for each frame: the dataset that the chain names, or the detector's;
@@ -252,7 +294,10 @@ static enum ts_status read_keys(struct nexus *nexus, const char *given, const ch
     if (status == TS_OK)
         status =
             ts_hdf5_stack_list(nexus->input, &dataset, *given ? given : name, FRAMES_MAX, keys, &n);
-    if (status == TS_OK && *keys && n != n_frames)
+    if (status == TS_OK && *keys && n > n_frames &&
+        (nexus->all_keys ? n == nexus->n_all_keys : take_all_keys(nexus, *keys, n)))
+        keep_projections(nexus, *keys);
+    else if (status == TS_OK && *keys && n != n_frames)
         return ts_hdf5_input_refuse(nexus->input, "image-key",
                                     "%s has %" PRId64 " values, expected %" PRId64
                                     ", one for each frame",
@@ -349,11 +394,13 @@ static enum ts_status choose_frames(struct nexus *nexus)
         if ((int)keys[i] == nexus->params->frames)
             frames[n++] = i;
     }
-    if (n == 0)
-        return ts_hdf5_input_refuse(
-            nexus->input, "frames-missing",
-            "none of the %" PRId64 " frames is one of the %s (image_key %d)", n_frames,
-            ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
+    if (n == 0) {
+        ts_hdf5_input_refuse(nexus->input, "frames-missing",
+                             "none of the %" PRId64 " frames is one of the %s (image_key %d)",
+                             n_frames, ts_projections_frames_name(nexus->params->frames),
+                             (int)nexus->params->frames);
+        return ts_projections_hint_missing(nexus->params->frames, nexus->input->diag);
+    }
     nexus->keys = keys;
     projections->n_views = n;
     projections->frames = frames;
@@ -371,9 +418,8 @@ static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *data
     enum ts_status status = ts_hdf5_stack_list(nexus->input, dataset, name, FRAMES_MAX, values, n);
     if (status == TS_OK && *values)
         status = ts_scan_field_warn_of_scale(nexus->input, dataset, name);
-    return status == TS_OK && *values
-               ? ts_hdf5_input_text(nexus->input, dataset, "units", units, size)
-               : status;
+    return status == TS_OK && *values ? ts_scan_field_units(nexus->input, dataset, units, size)
+                                      : status;
 }
 
 static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
@@ -394,6 +440,48 @@ static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
     return status;
 }
 
+/* Leaves the angles of the views. A list has an angle for each frame, or for each value of
+ * image_key if that has more, or for each projection only. Returns false if it has another number.
+ */
+static bool take_angles(struct nexus *nexus, double *angles, int64_t n)
+{
+    const struct projections *projections = nexus->projections;
+    const int64_t n_views = projections->n_views;
+    const bool all = nexus->all_keys && n == nexus->n_all_keys;
+    if (all)
+        keep_projections(nexus, angles);
+    if (all || n == projections->stack.n[0]) {
+        for (int64_t i = 0; i < n_views; i++)
+            angles[i] = angles[projections->frames[i]];
+        return true;
+    }
+    if (n == n_views)
+        ts_diag_note(nexus->input->diag, &(struct diag_site){.code = "angle-count"},
+                     "%s: there are %" PRId64 " angles for %" PRId64
+                     " frames, one for each projection: they are taken in the order of these",
+                     nexus->input->path, n, projections->stack.n[0]);
+    return n == n_views;
+}
+
+/* Takes the even angles that the chain gives, if the file has none that fit. */
+static enum ts_status take_range(struct nexus *nexus, bool fits)
+{
+    const struct nexus_params *params = nexus->params;
+    const bool start = ts_param_given(nexus->set, "theta_start"),
+               stop = ts_param_given(nexus->set, "theta_stop");
+    if (start != stop)
+        return ts_param_error(nexus->set, start ? "theta_start" : "theta_stop", "angles-missing",
+                              nexus->input->diag,
+                              "theta_start and theta_stop belong together, and %s is missing",
+                              start ? "theta_stop" : "theta_start");
+    if (fits)
+        return ts_param_error(nexus->set, "theta_start", "angles-twice", nexus->input->diag,
+                              "the file has its own angles; give theta_start and theta_stop only "
+                              "for files without them");
+    return ts_projections_range(nexus->projections, params->theta_start, params->theta_stop,
+                                params->endpoint, (enum angle_unit)params->angle_unit);
+}
+
 static enum ts_status read_angles(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
@@ -405,26 +493,29 @@ static enum ts_status read_angles(struct nexus *nexus)
     double *angles = NULL;
     int64_t n = 0;
     projections->angles_hint = "angles: PATH takes them from another dataset of the file, such as "
-                               "one that h5py adds: one angle for each frame, flats and darks too";
+                               "one that h5py adds: one angle for each frame, flats and darks too; "
+                               "theta_start and theta_stop in degrees (and endpoint) say what they "
+                               "are";
     enum ts_status status = find_angles(nexus, &dataset);
     if (status == TS_OK)
         status = read_list(nexus, &dataset, *given ? given : "rotation_angle", &angles, &n, units,
                            sizeof units);
     if (status != TS_OK)
         return status;
+    const bool fits = angles && take_angles(nexus, angles, n);
+    if (ts_param_given(nexus->set, "theta_start") || ts_param_given(nexus->set, "theta_stop"))
+        return take_range(nexus, fits);
     if (!angles)
         ts_hdf5_input_refuse(nexus->input, "angles-missing",
                              "there is no %s: the angles are not known",
                              *given ? given : "rotation_angle in the entry");
-    else if (n != n_frames)
+    else if (!fits)
         ts_hdf5_input_refuse(nexus->input, "angle-count",
                              "rotation_angle has %" PRId64 " angles, expected %" PRId64
                              ", one for each frame",
                              n, n_frames);
-    if (!angles || n != n_frames) {
-        ts_diag_hint(nexus->input->diag, "%s", projections->angles_hint);
-        return TS_BAD_INPUT;
-    }
+    if (!fits)
+        return ts_projections_hint_count(projections, angles, n, unit, units);
     if (unit == ANGLE_UNIT_FILE)
         unit = ts_angle_unit_of(units);
     if (unit == ANGLE_UNIT_FILE) {
@@ -436,8 +527,6 @@ static enum ts_status read_angles(struct nexus *nexus)
                             *units ? ANGLE_UNIT_HINT
                                    : "angle_unit: degree or angle_unit: radian says what it is");
     }
-    for (int64_t i = 0; i < projections->n_views; i++)
-        angles[i] = angles[projections->frames[i]];
     return ts_projections_angles(projections, angles, projections->n_views, unit,
                                  nexus->params->angle_unit != ANGLE_UNIT_FILE);
 }
@@ -497,6 +586,22 @@ static enum ts_status warn_of_other_angles(struct nexus *nexus)
 
 /* ---- geometry -------------------------------------------------------------------------------- */
 
+/* Finds the source of the rays and the diode that looks at the beam. */
+static enum ts_status find_source(struct nexus *nexus)
+{
+    struct hdf5_ref instrument;
+    if (nexus->entry.kind == FINDER_NONE)
+        return TS_OK;
+    enum ts_status status =
+        ts_hdf5_input_find_class(nexus->input, &nexus->entry, "NXinstrument", &instrument);
+    if (status == TS_OK && instrument.kind != FINDER_NONE)
+        status = ts_hdf5_input_find_class(nexus->input, &instrument, "NXsource", &nexus->source);
+    if (status == TS_OK && instrument.kind != FINDER_NONE)
+        status = ts_hdf5_input_find(nexus->input, &instrument, "diode", &nexus->diode);
+    ts_hdf5_input_release(nexus->input, &instrument);
+    return status;
+}
+
 static enum ts_status read_geometry(struct nexus *nexus, const struct nexus_places *places)
 {
     struct projections *projections = nexus->projections;
@@ -555,10 +660,14 @@ static enum ts_status find_parts(struct nexus *nexus)
         status = warn_of_other_angles(nexus);
     if (status == TS_OK)
         status = read_probe(nexus);
+    if (status == TS_OK)
+        status = find_source(nexus);
     const struct nexus_places places = {.projections = nexus->projections,
                                         .input = nexus->input,
                                         .entry = &nexus->entry,
                                         .detector = &nexus->detector,
+                                        .source = &nexus->source,
+                                        .diode = &nexus->diode,
                                         .keys = nexus->keys,
                                         .n_frames = nexus->projections->stack.n[0],
                                         .angles = nexus->projections->angles,
@@ -567,6 +676,8 @@ static enum ts_status find_parts(struct nexus *nexus)
         status = read_geometry(nexus, &places);
     if (status == TS_OK && places.projected)
         status = ts_nexus_pixel_mask(&places);
+    if (status == TS_OK)
+        status = ts_nexus_facts(&places);
     return status == TS_OK && places.projected ? ts_nexus_warn(&places) : status;
 }
 

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 
+#include "io/scan/projections.h"
 #include "io/source/source_beam.h"
 
 struct nexus_params {
@@ -18,6 +19,7 @@ struct nexus_params {
         *image_key;     /* paths; "" if they are found by definition and class */
     int32_t frames;     /* enum frames */
     int32_t angle_unit; /* enum angle_unit */
+    THETA_FIELDS;
     double pixel_size;
     int32_t padding;  /* enum source_padding */
     int32_t quantity; /* enum ts_quantity */

@@ -27,27 +27,6 @@ static enum ts_status read_field(const struct nexus_places *places, const struct
     return ts_scan_field_read(places->input, parent, name, field);
 }
 
-/* Finds the first member of this class; NONE if there is none. */
-static enum ts_status find_class(const struct nexus_places *places, const struct hdf5_ref *group,
-                                 const char *nx_class, struct hdf5_ref *found)
-{
-    struct hdf5_name *names;
-    size_t n;
-    *found = (struct hdf5_ref){0};
-    enum ts_status status = ts_hdf5_input_names(places->input, group, &names, &n);
-    for (size_t i = 0; status == TS_OK && i < n && found->kind == FINDER_NONE; i++) {
-        struct hdf5_ref member;
-        if (names[i].kind == 'e')
-            continue; /* links out of the file are followed only if needed */
-        status = ts_hdf5_input_find(places->input, group, names[i].name, &member);
-        if (status == TS_OK && ts_hdf5_input_is_class(&member, nx_class))
-            *found = member;
-        else
-            ts_hdf5_input_release(places->input, &member);
-    }
-    return status;
-}
-
 __attribute__((format(printf, 4, 5))) static void warn(const struct nexus_places *places,
                                                        const char *where, const char *name,
                                                        const char *format, ...)
@@ -80,7 +59,7 @@ static enum ts_status read_detector_size(const struct nexus_places *places, cons
     if (status == TS_OK)
         status = ts_hdf5_stack_list(places->input, &dataset, name, SCAN_FIELD_VALUES, &values, &n);
     if (status == TS_OK && values)
-        status = ts_hdf5_input_text(places->input, &dataset, "units", units, sizeof units);
+        status = ts_scan_field_units(places->input, &dataset, units, sizeof units);
     if (status == TS_OK && values)
         status = ts_scan_field_warn_of_scale(places->input, &dataset, name);
     if (status != TS_OK || !values)
@@ -156,7 +135,7 @@ enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diver
     if (status == TS_OK)
         status = read_detector_size(places, of_sample[1], &mm[1]);
     if (status == TS_OK)
-        status = find_class(places, places->entry, "NXsample", &sample);
+        status = ts_hdf5_input_find_class(places->input, places->entry, "NXsample", &sample);
     if (status == TS_OK)
         status = read_sizes(places, &sample, "sample", of_sample, sample_mm);
     if (status == TS_OK && sample_mm[0] == 0)
@@ -183,8 +162,8 @@ enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diver
 
 /* ---- pixel_mask ------------------------------------------------------------------------------ */
 
-/* Bits of NXdetector's pixel_mask; bit 31 marks virtual pixels between the chips, whose values are
-   interpolated. */
+/* Returns true if pixel_mask marks a bad pixel. Bit 31 marks interpolated pixels between chips,
+ * which are good. */
 static bool is_bad(double value)
 {
     return value < 0 || ((uint64_t)value & ~(UINT64_C(1) << 31)) != 0;
@@ -254,9 +233,9 @@ static bool find_range(const struct nexus_places *places, const struct scan_fiel
     *high = -INFINITY;
     for (int64_t i = 0; i < field->n; i++) {
         const double key = listed ? places->keys[i] : FRAMES_PROJECTIONS;
-        if (key > (over == OVER_VIEWS  ? FRAMES_PROJECTIONS
-                   : over == OVER_BEAM ? FRAMES_FLATS
-                                       : FRAMES_DARKS) ||
+        if ((places->projected && key > (over == OVER_VIEWS  ? FRAMES_PROJECTIONS
+                                         : over == OVER_BEAM ? FRAMES_FLATS
+                                                             : FRAMES_DARKS)) ||
             !isfinite(field->values[i]))
             continue;
         *low = fmin(*low, field->values[i]);
@@ -289,6 +268,8 @@ static const struct varying {
      "frames were exposed for different times, and counts are not divided by them", NULL},
     {"detector", "exposure_time", OVER_ALL, 1e-3,
      "frames were exposed for different times, and counts are not divided by them", NULL},
+    {"detector", "gain", OVER_ALL, 1e-3,
+     "frames were taken with different gains, and counts are not divided by them", NULL},
     {"source", "current", OVER_BEAM, 1e-3, "the beam changed, and counts are not divided by it",
      "the stage air after flat_field does so by detector pixels beside the object, where there are "
      "some"},
@@ -532,17 +513,30 @@ static void warn_of_turning(const struct nexus_places *places, const char *where
     }
 }
 
+/* Notes that an axis turns the detector round, which mirrors it along x or y. */
+static void note_turn(const struct nexus_places *places, enum source_fact_kind kind)
+{
+    struct source_fact *fact = &places->projections->facts[kind];
+    fact->low = fact->high = fact->low == 0;
+}
+
 static void warn_of_rotation(const struct nexus_places *places, const char *where, const char *name,
                              double degrees, const double vector[3])
 {
     const bool half = fabs(fabs(degrees) - 180) < 1e-6, detector = !strcmp(where, "detector");
     const double length = ts_length(vector);
     if (half && detector && length > 0 && fabs(vector[1]) / length > 0.999999) {
+        note_turn(places, SOURCE_X_FLIPPED);
         warn(places, where, name, "turns it by 180 degrees about y: %s", mirrored);
         ts_diag_hint(places->input->diag, "%s", flip_hint);
     } else if (half && detector && length > 0 && fabs(vector[0]) / length > 0.999999) {
+        note_turn(places, SOURCE_Y_FLIPPED);
         warn(places, where, name, "turns it by 180 degrees about x: %s", upside_down);
     } else {
+        if (half && detector && length > 0 && fabs(vector[2]) / length > 0.999999) {
+            note_turn(places, SOURCE_X_FLIPPED);
+            note_turn(places, SOURCE_Y_FLIPPED);
+        }
         warn(places, where, name, "turns it by %.6g degrees about (%g, %g, %g), and is not used",
              degrees, vector[0], vector[1], vector[2]);
     }
@@ -658,7 +652,7 @@ static enum ts_status warn_of_transformations(const struct nexus_places *places,
     enum ts_status status = TS_OK;
     for (int i = 0;
          i < 2 && status == TS_OK && group.kind == FINDER_NONE && parent->kind != FINDER_NONE; i++)
-        status = find_class(places, parent, classes[i], &group);
+        status = ts_hdf5_input_find_class(places->input, parent, classes[i], &group);
     const bool listed = group.kind != FINDER_NONE;
     if (status == TS_OK && listed)
         status = check_axes(places, where, &group);
@@ -672,12 +666,11 @@ static enum ts_status warn_of_transformations(const struct nexus_places *places,
 
 /* Warns if distances say that the rays diverge. A source at a synchrotron is so far away that they
    hardly do. */
-static enum ts_status warn_of_divergence(const struct nexus_places *places,
-                                         const struct hdf5_ref *source)
+static enum ts_status warn_of_divergence(const struct nexus_places *places)
 {
     struct scan_field distances[2];
     double mm[2];
-    enum ts_status status = read_field(places, source, "distance", &distances[0]);
+    enum ts_status status = read_field(places, places->source, "distance", &distances[0]);
     if (status == TS_OK)
         status = read_field(places, places->detector, "distance", &distances[1]);
     if (status != TS_OK)
@@ -724,8 +717,7 @@ static enum ts_status warn_of_monitors(const struct nexus_places *places, const 
 }
 
 static enum ts_status warn_in_groups(const struct nexus_places *places,
-                                     const struct hdf5_ref *sample, const struct hdf5_ref *source,
-                                     const struct hdf5_ref *diode)
+                                     const struct hdf5_ref *sample)
 {
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < sizeof varying / sizeof *varying && status == TS_OK; i++) {
@@ -735,8 +727,8 @@ static enum ts_status warn_in_groups(const struct nexus_places *places,
         else
             status = warn_of_varying(places, row,
                                      !strcmp(row->group, "sample")   ? sample
-                                     : !strcmp(row->group, "source") ? source
-                                     : !strcmp(row->group, "diode")  ? diode
+                                     : !strcmp(row->group, "source") ? places->source
+                                     : !strcmp(row->group, "diode")  ? places->diode
                                                                      : places->detector);
     }
     if (status == TS_OK)
@@ -753,28 +745,33 @@ static enum ts_status warn_in_groups(const struct nexus_places *places,
         status = warn_of_transformations(places, "detector", places->detector);
     if (status == TS_OK)
         status = warn_of_transformations(places, "sample", sample);
-    return status == TS_OK ? warn_of_divergence(places, source) : status;
+    return status == TS_OK ? warn_of_divergence(places) : status;
+}
+
+enum ts_status ts_nexus_note_axes(const struct nexus_places *places)
+{
+    struct ts_diag *diag = places->input->diag, *trial = ts_diag_create();
+    if (!trial)
+        return ts_diag_no_memory(diag, sizeof diag);
+    places->input->diag = trial;
+    const enum ts_status status = warn_of_transformations(places, "detector", places->detector);
+    places->input->diag = diag;
+    if (status != TS_OK)
+        ts_diag_append(diag, trial);
+    ts_diag_destroy(trial);
+    return status;
 }
 
 enum ts_status ts_nexus_warn(const struct nexus_places *places)
 {
-    struct hdf5_ref sample, instrument = {0}, source = {0}, diode = {0};
-    struct hdf5_input *input = places->input;
+    struct hdf5_ref sample;
     if (places->entry->kind == FINDER_NONE || places->detector->kind == FINDER_NONE)
         return TS_OK; /* the chain names datasets, and the file says nothing in a way that is
                        * known */
-    enum ts_status status = find_class(places, places->entry, "NXsample", &sample);
+    enum ts_status status =
+        ts_hdf5_input_find_class(places->input, places->entry, "NXsample", &sample);
     if (status == TS_OK)
-        status = find_class(places, places->entry, "NXinstrument", &instrument);
-    if (status == TS_OK && instrument.kind != FINDER_NONE)
-        status = find_class(places, &instrument, "NXsource", &source);
-    if (status == TS_OK && instrument.kind != FINDER_NONE)
-        status = ts_hdf5_input_find(input, &instrument, "diode", &diode);
-    if (status == TS_OK)
-        status = warn_in_groups(places, &sample, &source, &diode);
-    ts_hdf5_input_release(input, &diode);
-    ts_hdf5_input_release(input, &source);
-    ts_hdf5_input_release(input, &instrument);
-    ts_hdf5_input_release(input, &sample);
+        status = warn_in_groups(places, &sample);
+    ts_hdf5_input_release(places->input, &sample);
     return status;
 }

@@ -13,7 +13,8 @@ struct nexus_places {
     struct projections *projections;
     struct hdf5_input *input;
     const struct hdf5_ref *entry, *detector;
-    const double *keys; /* image_key of each frame */
+    const struct hdf5_ref *source, *diode; /* of the instrument; NONE if it has none */
+    const double *keys;                    /* image_key of each frame */
     int64_t n_frames;
     const double *angles; /* of each view, in degrees; NULL for flats and darks */
     bool projected;       /* the views are projections */
@@ -25,7 +26,9 @@ struct nexus_places {
 enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diverging);
 /* Reads pixel_mask of the detector, if there is one. */
 enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places);
-/* Warns of the fields that are not used. */
+/* Warns of the fields that are not used, and notes how axes turn the detector. */
 enum ts_status ts_nexus_warn(const struct nexus_places *places);
+/* Notes how axes turn the detector of flats or darks, without the warnings. */
+enum ts_status ts_nexus_note_axes(const struct nexus_places *places);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/scan/frame_means.h"
 #include "io/scan/scan_field.h"
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
@@ -40,6 +41,28 @@ struct projection_source {
     int64_t *map; /* for each frame of the file its view, or -1 */
     struct hdf5_stack_reader *boxes, *masks;
 };
+
+enum ts_status ts_projections_hint_missing(int32_t frames, struct ts_diag *diag)
+{
+    static const char *const hints[] = {
+        "`tomostage info FILE` lists what the file has; `hdf5: FILE` with `path:` reads any of its "
+        "datasets",
+        "take the flats of another file, with `frames: flats` there; or, in place of flat_field, "
+        "`air` divides by the beam beside the object, where there is some",
+        "leave out `darks` of flat_field and their input, for darks of 0; or take those of another "
+        "file, with `frames: darks` there"};
+    return ts_diag_hint(diag, "%s", hints[frames]);
+}
+
+void ts_projections_hint_empty(const struct projections *projections)
+{
+    const struct hdf5_storage *storage = &projections->stack.storage;
+    bool empty = false;
+    for (int32_t d = 0; d < storage->rank && d < STORAGE_RANK; d++)
+        empty |= storage->n[d] == 0;
+    if (empty)
+        ts_projections_hint_missing((int32_t)projections->kind, projections->input.diag);
+}
 
 const char *ts_projections_frames_name(int32_t frames)
 {
@@ -157,6 +180,37 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
     return TS_OK;
 }
 
+/* Returns what converts angles to those that theta_start and theta_stop are in. */
+static double factor_of_range(enum angle_unit given, const char *units)
+{
+    return given == ANGLE_UNIT_FILE && ts_angle_unit_of(units) == ANGLE_UNIT_RADIAN ? 180 / M_PI
+                                                                                    : 1;
+}
+
+enum ts_status ts_projections_hint_count(const struct projections *projections,
+                                         const double *angles, int64_t n, enum angle_unit unit,
+                                         const char *units)
+{
+    enum { LEAST = 4 };
+    static const double most_off = 0.05;
+    const double step = angles && n > 1 ? (angles[n - 1] - angles[0]) / (double)(n - 1) : 0;
+    bool even = angles && n >= LEAST && step != 0;
+    for (int64_t i = 0; even && i < n; i++)
+        even = fabs(angles[i] - angles[0] - step * (double)i) < most_off * fabs(step);
+    const double factor = factor_of_range(unit, units), first = angles ? angles[0] * factor : 0;
+    if (even && n == projections->n_views + 1)
+        return ts_diag_hint(projections->input.diag,
+                            "theta_start: %.9g, theta_stop: %.9g take all but the last of these "
+                            "angles, if it is the one without a view; %s",
+                            first, angles[n - 1] * factor, projections->angles_hint);
+    if (even && n == projections->n_views - 1)
+        return ts_diag_hint(projections->input.diag,
+                            "theta_start: %.9g, theta_stop: %.9g, endpoint: true go on by a step "
+                            "for the last view, if it is the one without an angle; %s",
+                            first, (angles[n - 1] + step) * factor, projections->angles_hint);
+    return ts_diag_hint(projections->input.diag, "%s", projections->angles_hint);
+}
+
 enum ts_status ts_projections_listed(struct projections *projections,
                                      const struct hdf5_ref *dataset, const char *name,
                                      enum angle_unit unit, const char *view)
@@ -169,15 +223,14 @@ enum ts_status ts_projections_listed(struct projections *projections,
     enum ts_status status = ts_hdf5_stack_list(input, dataset, name, 1 << 20, &angles, &n);
     if (status == TS_OK && angles)
         status = ts_scan_field_warn_of_scale(input, dataset, name);
+    if (status == TS_OK)
+        status = ts_scan_field_units(input, dataset, units, sizeof units);
     if (status == TS_OK && n != projections->n_views) {
-        status =
-            ts_hdf5_input_refuse(input, "angle-count",
-                                 "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s",
-                                 name, n, projections->n_views, view);
-        ts_diag_hint(input->diag, "%s", projections->angles_hint);
+        ts_hdf5_input_refuse(input, "angle-count",
+                             "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s",
+                             name, n, projections->n_views, view);
+        return ts_projections_hint_count(projections, angles, n, unit, units);
     }
-    if (status == TS_OK && !sure)
-        status = ts_hdf5_input_text(input, dataset, "units", units, sizeof units);
     if (status != TS_OK)
         return status;
     if (!sure)
@@ -566,6 +619,7 @@ static enum ts_status projections_fill(struct projection_source *source)
         READ_AHEAD_BYTES};
     source->in.base.attributes = projections->attributes;
     source->in.base.n_attributes = projections->n_attributes;
+    memcpy(source->in.base.facts, projections->facts, sizeof projections->facts);
     source->in.base.n_files = ts_hdf5_input_count(&projections->input);
     for (int i = 0; i < projections->stack.storage.n_filters && i < STORAGE_FILTERS; i++)
         if (projections->stack.storage.filters[i].filter.id == H5Z_FILTER_DEFLATE)
@@ -573,103 +627,21 @@ static enum ts_status projections_fill(struct projection_source *source)
     return TS_OK;
 }
 
-void ts_projections_add_row(struct frame_means *means, const double *row, const double *before,
-                            int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += row[i];
-    means->low = fmin(means->low, sum / (double)n);
-    means->high = fmax(means->high, sum / (double)n);
-    means->width = n;
-    if (means->n < PROJECTIONS_MEANS)
-        means->means[means->n++] = sum / (double)n;
-    for (int64_t i = 1; before && i < n; i++, means->n_differences++) {
-        means->differences += fabs((row[i] - before[i]) - (row[i - 1] - before[i - 1]));
-    }
-}
+/* What rows of flats or darks are read with, for ts_frame_means_warn(). */
+struct frame_reader {
+    const struct projections *projections;
+    struct hdf5_input input;
+    struct hdf5_stack_reader *reader;
+};
 
-/* Returns by how much means may differ by noise: eight times the deviation of one, and more if the
- * noise is known from few values. Differences of four values have twice its deviation, and a mean
- * magnitude of sqrt(2 / pi) times that: single edges and zingers count little. */
-static double noise_of_means(const struct frame_means *means)
+static bool read_row(void *context, int64_t frame, int64_t z, double *values)
 {
-    const double n = (double)means->n_differences;
-    if (means->n_differences == 0) /* a single detector pixel, or a single frame */
-        return INFINITY;
-    return (8 + 80 / n) * sqrt(M_PI / 8) * means->differences / n / sqrt((double)means->width);
-}
-
-/* Hints at what helps if half of the frames or more are of another kind, which a median takes:
- * darks that are brighter, or flats that are darker, with none between them and the others. Returns
- * false if they are not. */
-static bool hint_at_kind(const struct param_set *set, int64_t n, const struct frame_means *means,
-                         bool darks, struct ts_diag *diag)
-{
-    const double range = means->high - means->low;
-    bool other[PROJECTIONS_MEANS];
-    int64_t count = 0;
-    for (int i = 0; i < means->n; i++) {
-        const double at = (means->means[i] - means->low) / range;
-        if (fabs(at - 0.5) < 0.25)
-            return false;
-        other[i] = darks == (at > 0.5);
-        count += other[i];
-    }
-    if (2 * count < means->n)
-        return false;
-    const struct view_ranges ranges = ts_view_ranges(other, means->n);
-    if (n > means->n || !ts_drop_views_hint(set, &ranges, n, diag))
-        ts_diag_hint(diag, "drop_views of this input leaves out those that are %s than %.6g",
-                     darks ? "brighter" : "darker", 0.5 * (means->low + means->high));
-    return true;
-}
-
-void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
-                               int64_t n, const struct frame_means *means, struct ts_diag *diag)
-{
-    const double low = means->low, high = means->high;
-    const bool darks =
-        frames ==
-        FRAMES_DARKS; /* darks drift and are small: only frames of another kind are to be found */
-    const struct diag_site site = {.code = darks ? "darks-differ" : "flats-differ",
-                                   .span = set->spans[0],
-                                   .stage = set->owner};
-    if (!darks && low < 0) {
-        const struct diag_site below = {
-            .code = "counts-wrapped", .span = set->spans[0], .stage = set->owner};
-        ts_diag_warning(diag, &below,
-                        "%s: the %s have means from %.6g to %.6g: counts below 0 are unsigned ones "
-                        "that are stored as signed integers, or had a larger dark taken off",
-                        path, ts_projections_frames_name((int32_t)frames), low, high);
-        ts_diag_hint(diag, "write the frames again as the unsigned integers that they are");
-        return;
-    }
-    if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))) ||
-        !(high - low > noise_of_means(means)))
-        return;
-    ts_diag_warning(diag, &site,
-                    "%s: the %" PRId64 " %s are not alike: their means go from %.6g to %.6g", path,
-                    n, ts_projections_frames_name((int32_t)frames), low, high);
-    if (!hint_at_kind(set, n, means, darks, diag))
-        ts_diag_hint(
-            diag, darks
-                      ? "flat_field: {combine: median} leaves out what differs from most of them"
-                      : "flat_field: {combine: median} leaves out what differs from most of them, "
-                        "as a flat that holds the sample; the stage air after flat_field makes up "
-                        "for a beam that changes, by detector pixels beside the object, where "
-                        "there are some");
-}
-
-/* Reads the middle row of a frame. */
-static enum ts_status read_row(const struct projection_source *source,
-                               const struct hdf5_input *input, struct hdf5_stack_reader *reader,
-                               int64_t frame, double *row)
-{
-    const struct projections *projections = &source->projections;
-    const int *order = projections->order;
-    const int64_t n = projections->stack.n[order[2]], z = projections->stack.n[order[0]] / 2;
-    struct hdf5_box box = {.out = row, .doubles = true};
+    struct frame_reader *of = context;
+    const int *order = of->projections->order;
+    const int64_t n = of->projections->stack.n[order[2]];
+    struct hdf5_box box = {.out = values, .doubles = true};
+    if (of->projections->frames)
+        frame = of->projections->frames[frame];
     box.first[order[0]] = z;
     box.end[order[0]] = z + 1;
     box.first[order[1]] = frame;
@@ -677,43 +649,27 @@ static enum ts_status read_row(const struct projection_source *source,
     box.end[order[2]] = n;
     box.stride[order[0]] = box.stride[order[1]] = (ptrdiff_t)n;
     box.stride[order[2]] = 1;
-    return ts_hdf5_stack_read(reader, input, &box);
+    return ts_hdf5_stack_read(of->reader, &of->input, &box) == TS_OK;
 }
 
-/* Flats are combined into one, which is wrong if the beam changed between them; so are darks. A row
-   of some of them shows it, since its mean has hardly any noise. Damaged frames are reported when
-   they are used. */
 static enum ts_status warn_of_drift(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
-    const int64_t n_frames = projections->n_views,
-                  n = n_frames < PROJECTIONS_MEANS ? n_frames : PROJECTIONS_MEANS;
-    struct hdf5_input input = projections->input;
-    struct ts_diag *trial = ts_diag_create();
+    const int *order = projections->order;
+    struct frame_reader of = {projections, projections->input, NULL};
+    struct ts_diag *diag = of.input.diag, *trial = ts_diag_create();
     struct pool *readers = ts_pool_create(1);
-    struct hdf5_stack_reader *reader =
-        readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
-    const int64_t width = projections->stack.n[projections->order[2]];
-    double *rows = malloc(2 * (size_t)width * sizeof *rows);
-    struct frame_means means = FRAME_MEANS;
-    enum ts_status status =
-        trial && reader && rows ? TS_OK : ts_diag_no_memory(input.diag, sizeof *rows);
-    for (int64_t i = 0; status == TS_OK && i < n; i++) {
-        const int64_t view = n > 1 ? i * (n_frames - 1) / (n - 1) : 0;
-        double *row = rows + i % 2 * width;
-        input.diag = trial;
-        if (read_row(source, &input, reader, projections->frames ? projections->frames[view] : view,
-                     row) != TS_OK)
-            break;
-        ts_projections_add_row(&means, row, i > 0 ? rows + (i + 1) % 2 * width : NULL, width);
-    }
-    free(rows);
-    ts_hdf5_stack_reader_destroy(reader);
+    const struct frame_rows rows = {read_row, &of, projections->n_views,
+                                    projections->stack.n[order[0]], projections->stack.n[order[2]]};
+    of.reader = readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
+    of.input.diag = trial;
+    const enum ts_status status =
+        trial && of.reader ? ts_frame_means_warn(projections->input.set, projections->input.path,
+                                                 projections->kind == FRAMES_DARKS, &rows, diag)
+                           : ts_diag_no_memory(diag, sizeof of);
+    ts_hdf5_stack_reader_destroy(of.reader);
     ts_pool_destroy(readers);
     ts_diag_destroy(trial);
-    if (status == TS_OK)
-        ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, &means,
-                                  projections->input.diag);
     return status;
 }
 

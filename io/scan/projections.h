@@ -82,6 +82,7 @@ struct projections {
     struct ts_axis volume_axis; /* of a stack of several volumes */
     struct source_attribute attributes[PROJECTIONS_ATTRIBUTES];
     size_t n_attributes;
+    struct source_fact facts[SOURCE_FACTS];
 };
 
 /* Opens the file that the set's first parameter names. The caller must close the struct, even if
@@ -111,30 +112,21 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
 enum ts_status ts_projections_listed(struct projections *projections,
                                      const struct hdf5_ref *dataset, const char *name,
                                      enum angle_unit unit, const char *view);
+/* Hints at what helps if a list has n angles, as many as are not expected: the range that reads the
+ * views if it is even and has one too many or too few. `unit` is that of the chain, and `units`
+ * that of the file. Returns TS_BAD_INPUT. */
+enum ts_status ts_projections_hint_count(const struct projections *projections,
+                                         const double *angles, int64_t n, enum angle_unit unit,
+                                         const char *units);
 /* Makes even angles from a range that the chain gives, in degrees unless it calls them radians. The
  * last is at `stop`, or one step before it. With ANGLE_UNIT_FILE those that look like half a turn
  * or a turn in radians are refused. */
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop,
                                     bool endpoint, enum angle_unit unit);
-/* Rows of some flats or darks: the range of their means, and their noise. Starts as FRAME_MEANS. */
-enum { PROJECTIONS_MEANS = 16 }; /* most frames that are looked at for that */
-struct frame_means {
-    double low, high, means[PROJECTIONS_MEANS];
-    int n;
-    double differences; /* magnitudes of differences of rows and of detector pixels side by side,
-                           added up */
-    int64_t n_differences, width;
-};
-#define FRAME_MEANS                                                                                \
-    {                                                                                              \
-        .low = INFINITY, .high = -INFINITY                                                         \
-    }
-/* Adds a row of n values. `before` is the row that was added before it, NULL for the first one. */
-void ts_projections_add_row(struct frame_means *means, const double *row, const double *before,
-                            int64_t n);
-/* Warns if the means of n flats or darks differ by more than noise (flats-differ, darks-differ). */
-void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
-                               int64_t n, const struct frame_means *means, struct ts_diag *diag);
+/* Hints at what helps if a file has no frames of this kind. Returns TS_BAD_INPUT. */
+enum ts_status ts_projections_hint_missing(int32_t frames, struct ts_diag *diag);
+/* The same if the dataset of the frames was refused for having none. */
+void ts_projections_hint_empty(const struct projections *projections);
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/description.h"
 #include "io/dicom/dicom_metadata.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_lossy.h"
@@ -324,7 +325,7 @@ static enum ts_status take_positions(struct projections *projections, const char
             return unlike(projections, "an axis has positions that are not finite");
     if (axis->positions)
         return TS_OK;
-    if (axis->spacing == 0 || !is_even(positions, n, axis->spacing))
+    if ((axis->spacing == 0 && n > 1) || !is_even(positions, n, axis->spacing))
         return ts_hdf5_input_refuse(
             &projections->input, "result-spacing",
             "%s: the spacing along %s is %g, and its positions say otherwise",
@@ -333,8 +334,8 @@ static enum ts_status take_positions(struct projections *projections, const char
     return TS_OK;
 }
 
-/* In present files y decreases with the row, and positions of an image increase with its index; in
-   older files y increases, and stays. */
+/* If an image has no place in the patient, y decreases with the row in present files, and positions
+   of an image increase with its index; in older files y increases, and stays. */
 static void turn_y(double *positions, int64_t n, double *spacing)
 {
     if (!(*spacing < 0 || (*spacing == 0 && n > 1 && positions[n - 1] < positions[0])))
@@ -350,9 +351,9 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
 {
     struct hdf5_input *input = &projections->input;
     struct hdf5_ref dataset;
-    double *positions = NULL, spacing = 0;
+    double *positions = NULL, spacing = 0, first = 0;
     int64_t n = 0;
-    int found = 0;
+    int found = 0, placed = 0;
     enum ts_status status = ts_hdf5_input_find(input, group, name, &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = unlike(projections, "an axis has no positions");
@@ -364,12 +365,20 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
     if (status == TS_OK)
         status = ts_hdf5_input_numbers(input, &dataset, "spacing", 1, &spacing, &found);
     if (status == TS_OK)
+        status = ts_hdf5_input_numbers(input, &dataset, "first", 1, &first, &placed);
+    if (status == TS_OK)
         status = ts_hdf5_stack_list(input, &dataset, name, 1 << 20, &positions, &n);
-    if (status == TS_OK && kind == TS_AXIS_Y)
+    if (status == TS_OK && placed <= 0 && kind == TS_AXIS_Y)
         turn_y(positions, n, &spacing);
     axis->spacing = spacing;
-    axis->positions = found > 0 ? NULL : positions;
-    return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
+    axis->positions = found > 0 || (placed > 0 && n == 1) ? NULL : positions;
+    if (status == TS_OK)
+        status = take_positions(projections, name, positions, n, axis);
+    if (status == TS_OK && placed > 0) { /* the positions are those in the patient */
+        axis->first = first;
+        axis->spacing = fabs(spacing);
+    }
+    return status;
 }
 
 /* Reads the axis of several volumes, which is before the others. */
@@ -479,7 +488,7 @@ static enum ts_status read_beam(struct projections *projections, const struct hd
     if (status != TS_OK)
         return status;
     const char *wrong =
-        found > 0 ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
+        found > 0 ? ts_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
     return wrong ? unlike(projections, wrong) : TS_OK;
 }
 

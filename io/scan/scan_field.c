@@ -10,6 +10,17 @@
 #include <string.h>
 #include <strings.h>
 
+enum ts_status ts_scan_field_units(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                   char *units, size_t size)
+{
+    static const char *const names[] = {"units", "unit"};
+    enum ts_status status = TS_OK;
+    units[0] = '\0';
+    for (size_t i = 0; status == TS_OK && !*units && i < sizeof names / sizeof *names; i++)
+        status = ts_hdf5_input_text(input, dataset, names[i], units, size);
+    return status;
+}
+
 static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_ref *object,
                                   const char *name, struct scan_field *field)
 {
@@ -18,7 +29,7 @@ static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_re
     if (status == TS_BAD_INPUT)
         status = ts_hdf5_input_text(input, object, NULL, field->text, sizeof field->text);
     else if (status == TS_OK)
-        status = ts_hdf5_input_text(input, object, "units", field->units, sizeof field->units);
+        status = ts_scan_field_units(input, object, field->units, sizeof field->units);
     return status;
 }
 

@@ -21,6 +21,10 @@ struct scan_field {
 /* Reads a field that may be missing or of any kind. Only failures of the machine are reported. */
 enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_ref *parent,
                                   const char *name, struct scan_field *field);
+/* Reads the unit of a dataset, "" if it has none: the attribute `units`, or `unit`, which some
+ * writers have by mistake. */
+enum ts_status ts_scan_field_units(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                   char *units, size_t size);
 /* Warns of a field that is not used (field-unused): "FILE: NAME TEXT". */
 void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -9,7 +9,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "io/scan/frame_means.h"
 #include "io/scan/projections.h"
 #include "io/scan/tiff_angles.h"
 #include "io/scan/tiff_gaps.h"
@@ -364,38 +366,89 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     return status;
 }
 
-/* Warns of flats or darks that differ, judged by the middle rows of some. Damaged pages are
-   reported when they are used. */
+/* What rows of flats or darks are read with, for ts_frame_means_warn(). */
+struct page_reader {
+    struct tiff_pages pages;
+    struct ts_diag *diag;
+    void *row;
+};
+
+static bool read_row(void *context, int64_t frame, int64_t z, double *values)
+{
+    struct page_reader *of = context;
+    if (ts_tiff_pages_read(&of->pages, frame, z, 1, of->row, 0, of->diag) != TS_OK)
+        return false;
+    ts_load_f64(values, of->row, of->pages.dtype, (size_t)of->pages.width);
+    return true;
+}
+
 static enum ts_status warn_of_drift(struct tiff_source *source, const struct param_set *set,
                                     struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
-    const int64_t n_pages = source->pages.n_pages,
-                  n = n_pages < PROJECTIONS_MEANS ? n_pages : PROJECTIONS_MEANS;
+    const struct tiff_pages *pages = &source->pages;
+    struct page_reader of = {ts_tiff_pages_copy(pages), ts_diag_create(),
+                             malloc((size_t)pages->width * ts_dtype_bytes(pages->dtype))};
+    const struct frame_rows rows = {read_row, &of, pages->n_pages, pages->height, pages->width};
+    const enum ts_status status =
+        of.diag && of.row ? ts_frame_means_warn(set, pages->files[0].path,
+                                                params->frames == FRAMES_DARKS, &rows, diag)
+                          : ts_diag_no_memory(diag, (size_t)pages->width);
+    ts_tiff_pages_close(&of.pages);
+    free(of.row);
+    ts_diag_destroy(of.diag);
+    return status;
+}
+
+/* Returns how many of the values, which are none of 0, look like floats and like no counts. */
+static size_t count_floats(const uint32_t *values, size_t n, float *low, float *high)
+{
+    const float least = 1e-9F, most = 1e9F;
+    size_t found = 0;
+    *low = INFINITY;
+    *high = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        float value;
+        memcpy(&value, &values[i], sizeof value);
+        if (!(fabsf(value) >= least && fabsf(value) <= most))
+            continue;
+        found++;
+        *low = fminf(*low, value);
+        *high = fmaxf(*high, value);
+    }
+    return found;
+}
+
+/* Warns of integers of 32 bits that are floats in all likelihood, of a file that lacks
+ * SampleFormat: by the middle row of the middle page. */
+static enum ts_status warn_of_floats(const struct tiff_source *source, struct ts_diag *diag)
+{
+    enum { FEWEST = 16 };
     const size_t width = (size_t)source->pages.width;
+    const int64_t page = source->pages.n_pages / 2;
+    if (source->pages.dtype != source->pages.stored ||
+        (source->pages.stored != TS_U32 && source->pages.stored != TS_I32))
+        return TS_OK;
     struct tiff_pages pages = ts_tiff_pages_copy(&source->pages);
     struct ts_diag *trial = ts_diag_create();
-    void *row = malloc(width * ts_dtype_bytes(pages.dtype));
-    double *rows = malloc(2 * width * sizeof *rows);
-    struct frame_means means = FRAME_MEANS;
-    enum ts_status status =
-        trial && row && rows ? TS_OK : ts_diag_no_memory(diag, width * sizeof *rows);
-    for (int64_t i = 0; i < n && status == TS_OK; i++) {
-        double *values = rows + (size_t)(i % 2) * width;
-        if (ts_tiff_pages_read(&pages, n > 1 ? i * (n_pages - 1) / (n - 1) : 0, pages.height / 2, 1,
-                               row, 0, trial) != TS_OK)
-            break;
-        ts_load_f64(values, row, pages.dtype, width);
-        ts_projections_add_row(&means, values, i > 0 ? rows + (size_t)((i + 1) % 2) * width : NULL,
-                               (int64_t)width);
+    uint32_t *row = malloc(width * sizeof *row);
+    const enum ts_status status = trial && row ? TS_OK : ts_diag_no_memory(diag, width);
+    size_t zeros = 0;
+    float low, high;
+    if (status == TS_OK &&
+        ts_tiff_pages_read(&pages, page, pages.height / 2, 1, row, 0, trial) == TS_OK) {
+        for (size_t i = 0; i < width; i++)
+            zeros += row[i] == 0;
+        if (width - zeros >= FEWEST && count_floats(row, width, &low, &high) == width - zeros &&
+            high > low)
+            ts_diag_warning(diag, TIFF_SITE(&source->pages, "tiff-floats"),
+                            "%s: its values are integers of 32 bits by its header, and look like "
+                            "floats from %g to %g: it may lack SampleFormat",
+                            pages.files[pages.pages[page].file].path, (double)low, (double)high);
     }
     ts_tiff_pages_close(&pages);
-    free(rows);
     free(row);
     ts_diag_destroy(trial);
-    if (status == TS_OK)
-        ts_projections_warn_means(set, source->pages.files[0].path, (enum frames)params->frames,
-                                  n_pages, &means, diag);
     return status;
 }
 
@@ -420,9 +473,6 @@ static void warn_of_pixel_size(const struct tiff_source *source, const struct ti
                     "is %.6g mm: that is taken",
                     mm[0], mm[1], pixel);
 }
-
-/* The views of a scan may be called slices, as any stack, or times. */
-enum { VIEW_AXES = 1 << TIFF_SLICE_AXIS | 1 << TIFF_TIMES | 1 << TIFF_OTHERS };
 
 static enum tiff_order order_of(const struct param_set *set)
 {
@@ -457,8 +507,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.pattern = params->pattern;
     source->pages.pick = params->pick.values;
     source->pages.n_pick = params->pick.rows * params->pick.columns;
-    source->pages.along =
-        source->meaning == TIFF_VIEWS ? VIEW_AXES : UINT32_C(1) << TIFF_SLICE_AXIS;
+    source->pages.along = source->meaning == TIFF_VIEWS ? TIFF_OF_VIEWS : TIFF_OF_SLICES;
     source->pages.order = order_of(set);
     source->pages.range[0] = ts_tiff_degrees(params, params->angle_start);
     source->pages.range[1] = ts_tiff_degrees(params, params->angle_stop);
@@ -477,6 +526,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         status = list_reports(source, diag);
     if (status == TS_OK)
         warn_of_pixel_size(source, params, diag);
+    if (status == TS_OK)
+        status = warn_of_floats(source, diag);
     if (status == TS_OK && params->frames != FRAMES_PROJECTIONS && source->meaning == TIFF_VIEWS)
         status = warn_of_drift(source, set, diag);
     source->in.base.n_files = source->pages.n_files;

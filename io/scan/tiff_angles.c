@@ -17,6 +17,7 @@
 
 #include "core/path.h"
 #include "io/scan/tiff_gaps.h"
+#include "io/scan/tiff_named.h"
 
 enum { MAX_ANGLES_BYTES = 1 << 22 };
 
@@ -215,9 +216,42 @@ static enum ts_status angles_from_list(const struct param_set *set, struct arena
                                 (long long)n, (long long)axis->n);
 }
 
+static bool are_even(const struct ts_axis *axis)
+{
+    const double mean =
+        (ts_axis_position(axis, axis->n - 1) - ts_axis_position(axis, 0)) / (double)(axis->n - 1);
+    for (int64_t i = 1; i < axis->n; i++) {
+        const double step = ts_axis_position(axis, i) - ts_axis_position(axis, i - 1);
+        if (!(fabs(step - mean) < 0.25 * fabs(mean)))
+            return false;
+    }
+    return true;
+}
+
+/* A list that goes on evenly where a view was lost gives those behind it the angles of others. */
+static enum ts_status warn_of_even_list(const struct tiff_pages *pages, const struct ts_axis *axis,
+                                        struct ts_diag *diag)
+{
+    enum { FEWEST = 4 };
+    struct tiff_gap gap;
+    if (axis->n != pages->n_files || axis->n < FEWEST || !are_even(axis))
+        return TS_OK;
+    const enum ts_status status = ts_tiff_find_gap(pages, &gap, diag);
+    if (status != TS_OK || gap.file < 0)
+        return status;
+    ts_diag_warning(diag, TIFF_SITE(pages, "page-missing"),
+                    "the number %.15g is missing between %s and %s, and the list of angles goes on "
+                    "evenly there: if a view was lost, those behind it have the angles of others",
+                    gap.missing, ts_base_name(pages->files[gap.file].path),
+                    ts_base_name(pages->files[gap.file + 1].path));
+    return ts_diag_hint(diag, "leave the angle of the lost view out of the list, in place of the "
+                              "last one; if no view was lost, the list is right");
+}
+
 enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages,
                               struct ts_axis *axis, struct ts_diag *diag)
 {
+    const struct tiff_params *params = set->values;
     const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
                range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
     if (list + file + range != 1) {
@@ -243,8 +277,15 @@ enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pag
         return ts_param_error(set, "gaps", "gaps-idle", diag,
                               "belongs to angle_start and angle_stop");
     axis->positions = NULL;
+    enum ts_status status;
     if (list)
-        return angles_from_list(set, pages->arena, axis, diag);
-    return file ? angles_from_file(set, pages->arena, axis, diag)
-                : angles_from_range(set, pages, axis, diag);
+        status = angles_from_list(set, pages->arena, axis, diag);
+    else
+        status = file ? angles_from_file(set, pages->arena, axis, diag)
+                      : angles_from_range(set, pages, axis, diag);
+    bool told = false;
+    if (status != TS_OK || params->pages != TIFF_VIEWS)
+        return status;
+    status = ts_tiff_check_named(pages, axis, !range, &told, diag);
+    return status == TS_OK && !told && !range ? warn_of_even_list(pages, axis, diag) : status;
 }

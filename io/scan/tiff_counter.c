@@ -90,10 +90,12 @@ static int list_runs(const struct tiff_pages *pages, struct arena *arena, struct
         if (!values || !scratch)
             return -1;
         bool angles = false;
+        double unit;
         const enum tiff_steps steps = stamped
                                           ? (c == stamp.first ? read_stamps(pages, values, places)
                                                               : TIFF_STEPS_NONE)
-                                          : ts_tiff_read_steps(pages, c, values, scratch, &angles),
+                                          : ts_tiff_read_steps(pages, c, values, scratch, &angles,
+                                                               &unit),
                               least = stamp.n > 0 && c == stamp.first + stamp.n ? TIFF_STEPS_ONE
                                                                                 : TIFF_STEPS_UNEVEN;
         if (steps >= least)

@@ -43,6 +43,8 @@ struct tiff_pages {
     const double *pick;  /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
     unsigned along; /* bits of the axes along which the images may follow each other; 0: any */
+    int axis;       /* along which they do, as the text of the first file says; TIFF_AXES: it does
+                       not say */
     bool by_name;   /* the order of some files is that of their names */
     enum tiff_order order;
     /* TIFF_ORDER_RANGE: first angle and end in degrees; with `endpoint` the last view is at the
@@ -75,6 +77,10 @@ struct tiff_pages {
     unsigned char *rows;           /* scratch for rows that are turned into others, or NULL */
     char warning[TIFF_TEXT_BYTES]; /* libtiff's first warning */
     int64_t n_warnings;            /* number of its warnings */
+    /* The file that has the text of the first file that is BinaryOnly OME-TIFF, `bare`; "": none
+       is. */
+    char companion[TIFF_NAME_BYTES];
+    int64_t bare;
 };
 
 /* This is the place in the chain of a message about the pages. */

@@ -252,13 +252,14 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
 }
 
 enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values,
-                                   double *scratch, bool *angles)
+                                   double *scratch, bool *angles, double *unit)
 {
     struct column column = {.values = values, .n = pages->n_files};
     struct tiff_gap unused;
     *angles = false;
     if (!read_column(pages, find_shared_folders(pages), c, &column))
         return TIFF_STEPS_NONE;
+    *unit = column.unit;
     memcpy(scratch, values, (size_t)column.n * sizeof *values);
     qsort(scratch, (size_t)column.n, sizeof *scratch, ts_compare_doubles);
     column.values = scratch;

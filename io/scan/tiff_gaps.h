@@ -29,9 +29,10 @@ enum tiff_steps {
     TIFF_STEPS_ONE, /* they count */
 };
 /* Reads the number `c` of the names, which all have it, in the order of the files. `values` and
- * `scratch` hold one element a file. *angles: the numbers are the angles of the chain's range. */
+ * `scratch` hold one element a file. *angles: the numbers are the angles of the chain's range.
+ * *unit is that of their last digit; 0: they have exponents. */
 enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values,
-                                   double *scratch, bool *angles);
+                                   double *scratch, bool *angles, double *unit);
 /* Returns the first file's number if lower numbers seem to be missing: the next number follows
  * directly, and fewer numbers are missing than there are files. Else returns 0. */
 double ts_tiff_late_number(const struct tiff_pages *pages);

@@ -397,7 +397,7 @@ static bool open_file(struct tiff_library *library, int32_t file, int fd)
     if (library->handle)
         return true;
     refuse_page(library, "tiff-unreadable", "not a TIFF file that can be read: %s",
-                reason(library, "memory is out"));
+                reason(library, errno == ENOMEM ? "memory is out" : "it has no page"));
     close(fd);
     return false;
 }

@@ -16,6 +16,7 @@
 enum {
     TIFF_MAX_SIDE = 65535,
     TIFF_TEXT_BYTES = 256,
+    TIFF_NAME_BYTES = 80,
     TIFF_LIST_PAGES = 64, /* pages of one answer, which a slow disk gives in time, too */
     TIFF_MAX_BLOCK =
         1
@@ -29,6 +30,12 @@ enum {
 enum { TIFF_CHANNELS, TIFF_SLICE_AXIS, TIFF_TIMES, TIFF_OTHERS, TIFF_AXES };
 struct tiff_plane_axis {
     uint32_t n, step;
+};
+/* Bits of the axes along which slices and sinograms follow each other. Views may be called slices,
+ * as any stack, or times. */
+enum {
+    TIFF_OF_SLICES = 1 << TIFF_SLICE_AXIS,
+    TIFF_OF_VIEWS = 1 << TIFF_SLICE_AXIS | 1 << TIFF_TIMES | 1 << TIFF_OTHERS
 };
 
 #define TIFF_NO_PLANE UINT32_MAX
@@ -53,11 +60,16 @@ struct tiff_page {
                         it does not say; TIFF_NO_PLANE: it cannot be followed */
     /* Of the first page of a file, as its text says. */
     uint32_t planes; /* images of the file */
+    uint32_t images; /* of OME-TIFF: stacks of these, each of which is an Image; 0: it is none */
+    uint32_t image_planes[2]; /* and how many the first two have */
     struct tiff_plane_axis axes[TIFF_AXES];
     double pixel_mm[2]; /* from row to row, from column to column */
     double spacing_mm;  /* from slice to slice */
     int32_t function;   /* of ImageJ, which makes values of what is stored; TIFF_FUNCTION_NONE */
     double line[2]; /* its first coefficients: those of TIFF_FUNCTION_LINE are c0 + c1 * stored */
+    /* Of the first page, as tags of GDAL say: values are offset + scale * stored, and those of
+     * `missing` were not measured; NAN: none. */
+    double gdal_offset, gdal_scale, gdal_missing;
 };
 
 /* A job lists the pages of a file from .page.number and .page.directory on (page 1 has no need of
@@ -78,6 +90,9 @@ struct tiff_reply {
     uint64_t next;      /* directory of the page after them; 0: none */
     int64_t n_warnings; /* of libtiff, since the last answer */
     char warning[TIFF_TEXT_BYTES]; /* and the first of them */
+    /* The file that has the text of this one, if it is BinaryOnly OME-TIFF; "": it is not. Only
+       with page 1. */
+    char companion[TIFF_NAME_BYTES];
 };
 
 struct tiff_library {

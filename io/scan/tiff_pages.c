@@ -264,6 +264,19 @@ static void tell_calibration(const struct tiff_pages *pages, struct ts_diag *dia
                                         "y = a + b * ln(x - c)"};
     const struct tiff_page *first = &pages->pages[0];
     const int32_t function = first->function;
+    double low = -INFINITY, high = INFINITY;
+    if (ts_dtype_is_integer(pages->stored))
+        ts_dtype_range(pages->stored, &low, &high);
+    if (first->gdal_missing >= low && first->gdal_missing <= high)
+        ts_diag_warning(diag, TIFF_SITE(pages, "field-unused"),
+                        "%s: the tag GDAL_NODATA says that values of %.9g were not measured, and "
+                        "they are taken for measured ones",
+                        pages->files[0].path, first->gdal_missing);
+    if (first->gdal_offset != 0 || first->gdal_scale != 1)
+        ts_diag_warning(diag, TIFF_SITE(pages, "field-unused"),
+                        "%s: the tag GDAL_METADATA says that values are %.9g + %.9g * what is "
+                        "stored: they are read as they are stored",
+                        pages->files[0].path, first->gdal_offset, first->gdal_scale);
     const bool line = function == TIFF_FUNCTION_LINE,
                plain = line && first->line[0] == 0 && first->line[1] == 1;
     if (pages->calibrated)
@@ -281,7 +294,34 @@ static void tell_calibration(const struct tiff_pages *pages, struct ts_diag *dia
                             : "another");
 }
 
-/* Adds a page. The first one sets size and type, the others must be like it. */
+/* Takes size and type from the first page, which the others must have. */
+static enum ts_status take_shape(struct tiff_pages *pages, const struct tiff_page *page,
+                                 struct ts_diag *diag)
+{
+    const enum ts_dtype dtype = (enum ts_dtype)page->dtype;
+    if (pages->width == 0) {
+        pages->width = page->width;
+        pages->height = page->height;
+        pages->stored = dtype;
+        pages->is_signed = page->is_signed;
+        if (pages->calibrated || dtype == TS_F64 || dtype == TS_U64)
+            pages->dtype = pages->doubles ? TS_F64 : TS_F32;
+        else
+            pages->dtype = dtype == TS_F16 ? TS_F32 : dtype;
+    }
+    if (page->width == pages->width && page->height == pages->height && dtype == pages->stored &&
+        (dtype != TS_U64 || page->is_signed == pages->is_signed))
+        return TS_OK;
+    ts_tiff_refuse(pages, page->file, page->number, "tiff-pages-differ", diag,
+                   "%u x %u pixels of %s, but the first page has %lld x %lld of %s", page->width,
+                   page->height, ts_dtype_name(dtype), (long long)pages->width,
+                   (long long)pages->height, ts_dtype_name(pages->stored));
+    if (pages->n_pick == 0 && page->file == 0 && page->number > 1)
+        ts_diag_hint(diag, "pick: [0, 1, %d] takes the pages before it", (int)page->number - 1);
+    return TS_BAD_INPUT;
+}
+
+/* Adds a page. All must have one size and type, or those that the chain picks. */
 static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page,
                                struct ts_diag *diag)
 {
@@ -294,25 +334,8 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page,
         return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-pages"),
                              "%s: more than %d pages in all", pages->files[page.file].path,
                              (int)TIFF_MAX_PAGES);
-    if (pages->width == 0) {
-        pages->width = page.width;
-        pages->height = page.height;
-        pages->stored = dtype;
-        pages->is_signed = page.is_signed;
-        if (dtype == TS_F16)
-            pages->dtype = TS_F32;
-        else if (dtype == TS_F64 || dtype == TS_U64)
-            pages->dtype = pages->doubles ? TS_F64 : TS_F32;
-        else
-            pages->dtype = dtype;
-    }
-    if (page.width != pages->width || page.height != pages->height || dtype != pages->stored ||
-        (dtype == TS_U64 && page.is_signed != pages->is_signed))
-        return ts_tiff_refuse(pages, page.file, page.number, "tiff-pages-differ", diag,
-                              "%u x %u pixels of %s, but the first page has %lld x %lld of %s",
-                              page.width, page.height, ts_dtype_name(dtype),
-                              (long long)pages->width, (long long)pages->height,
-                              ts_dtype_name(pages->stored));
+    if ((pages->width == 0 || pages->n_pick == 0) && take_shape(pages, &page, diag) != TS_OK)
+        return TS_BAD_INPUT;
     if (page.number == 1 && take_calibration(pages, &page, diag) != TS_OK)
         return TS_BAD_INPUT;
     pages->n_inverted += page.white_is_zero != 0;
@@ -360,7 +383,10 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tif
         if (status != TS_OK || reply->next == 0)
             break;
         number += reply->n_pages;
-        struct tiff_job job = {.page = {.number = number, .directory = reply->next}};
+        struct tiff_job job;
+        memset(&job, 0, sizeof job); /* its gaps too, which are sent to another process */
+        job.page.number = number;
+        job.page.directory = reply->next;
         status = ts_tiff_ask(pages, &job, reply, diag);
     }
     return status;
@@ -415,7 +441,11 @@ static enum ts_status pick_pages(struct tiff_pages *pages, struct ts_diag *diag)
     for (int64_t i = 0; i < (int64_t)count; i++)
         pages->pages[i] = pages->pages[(int64_t)first + i * (int64_t)step];
     pages->n_pages = (int64_t)count;
-    return TS_OK;
+    pages->width = 0;
+    enum ts_status status = TS_OK;
+    for (int64_t i = 0; i < pages->n_pages && status == TS_OK; i++)
+        status = take_shape(pages, &pages->pages[i], diag);
+    return status;
 }
 
 /* Lists the pages of all files. Files that are skipped leave the list. */
@@ -431,6 +461,11 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
         ts_tiff_close_file(pages);
         enum ts_status status = open_file(pages, pages->n_files, &reply, &skipped, diag);
         const int64_t before = pages->n_pages;
+        if (status == TS_OK && !skipped && !*pages->companion) {
+            snprintf(pages->companion, sizeof pages->companion, "%.*s",
+                     (int)sizeof reply.companion - 1, reply.companion);
+            pages->bare = pages->n_files;
+        }
         if (status == TS_OK && !skipped)
             status = list_pages(pages, pages->n_files++, &reply, diag);
         if (status == TS_OK && pages->n_pages == before + 1)
@@ -446,6 +481,8 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
     tell_calibration(pages, diag);
     const struct tiff_page first = pages->pages[0]; /* only it has what its text says of the axes */
     enum ts_status status = ts_tiff_order_planes(pages, diag);
+    if (status == TS_OK)
+        status = ts_tiff_check_images(pages, diag);
     if (status == TS_OK)
         status = ts_tiff_check_axes(pages, &first, of_first, diag);
     return status == TS_OK ? pick_pages(pages, diag) : status;

@@ -147,7 +147,7 @@ enum ts_status ts_tiff_order_planes(struct tiff_pages *pages, struct ts_diag *di
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-static const char *const axis_names[] = {"channel", "slice", "time", "group"};
+const char *const ts_tiff_axis_names[TIFF_AXES] = {"channel", "slice", "time", "group"};
 
 /* tifffile calls the images of a file channels if no one names their axis, which are slices or
  * views then. ImageJ shows no more channels than these together. */
@@ -176,12 +176,42 @@ static void refuse_axes(const struct tiff_pages *pages, const struct tiff_page *
                   axes[TIFF_SLICE_AXIS].n, axes[TIFF_TIMES].n, groups);
 }
 
-enum ts_status ts_tiff_check_axes(const struct tiff_pages *pages, const struct tiff_page *first,
+enum ts_status ts_tiff_check_images(const struct tiff_pages *pages, struct ts_diag *diag)
+{
+    const struct tiff_page *several = NULL;
+    for (int64_t i = 0; i < pages->n_pages && !several; i++)
+        several = pages->pages[i].images > 1 ? &pages->pages[i] : NULL;
+    if (pages->n_pick > 0 || pages->n_pages < 2)
+        return TS_OK;
+    if (*pages->companion) {
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-companion"),
+                      "%s has pixels only: its text says that %s has what says which images they "
+                      "are, which is not read",
+                      pages->files[pages->bare].path, pages->companion);
+        return ts_diag_hint(diag, "pick: [0, 1] takes all pages as they follow each other in the "
+                                  "files");
+    }
+    if (!several)
+        return TS_OK;
+    const uint32_t *n = several->image_planes;
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-images"),
+                  "%s says that it has %u Images, the first of %u pages and the second of %u",
+                  pages->files[several->file].path, several->images, n[0], n[1]);
+    if (pages->n_files > 1)
+        return ts_diag_hint(diag, "pick: [0, 1] takes the pages of all");
+    return ts_diag_hint(diag,
+                        "pick: [0, 1, %u] takes the pages of the first, pick: [%u, 1, %u] those of "
+                        "the second, pick: [0, 1] those of all",
+                        n[0], n[0], n[1]);
+}
+
+enum ts_status ts_tiff_check_axes(struct tiff_pages *pages, const struct tiff_page *first,
                                   int64_t n_of_first, struct ts_diag *diag)
 {
     const struct tiff_plane_axis *axes = first->axes;
     const int along = find_axis(first, -1), other = along < 0 ? -1 : find_axis(first, along);
     uint64_t n = 1;
+    pages->axis = TIFF_AXES;
     for (int i = 0; i < TIFF_AXES; i++)
         n *= axes[i].n > 1 ? axes[i].n : 1;
     if (first->planes > 1 && n_of_first != first->planes && pages->n_pages != first->planes) {
@@ -198,14 +228,18 @@ enum ts_status ts_tiff_check_axes(const struct tiff_pages *pages, const struct t
         return ts_diag_hint(diag,
                             "pick: [0, %u, %u] takes the %ss of the first %s, pick: [%u, %u, %u] "
                             "those of the second",
-                            axes[along].step, axes[along].n, axis_names[along], axis_names[other],
-                            axes[other].step, axes[along].step, axes[along].n);
+                            axes[along].step, axes[along].n, ts_tiff_axis_names[along],
+                            ts_tiff_axis_names[other], axes[other].step, axes[along].step,
+                            axes[along].n);
     }
-    if (pages->along == 0 || pages->along >> along & 1 ||
-        (along == TIFF_CHANNELS && first->guessed && axes[along].n > MOST_CHANNELS))
+    if (along == TIFF_CHANNELS && first->guessed && axes[along].n > MOST_CHANNELS)
+        return TS_OK;
+    pages->axis = along;
+    if (pages->along == 0 || pages->along >> along & 1)
         return TS_OK;
     refuse_axes(pages, first, n, diag);
     return ts_diag_hint(diag, "pick: [0, %lld] takes the first %s%s, pick: [0, 1] all images",
                         (long long)(n_of_first < pages->n_pages ? n_of_first : pages->n_pages),
-                        axis_names[along], n_of_first < pages->n_pages ? " of each file" : "");
+                        ts_tiff_axis_names[along],
+                        n_of_first < pages->n_pages ? " of each file" : "");
 }

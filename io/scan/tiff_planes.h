@@ -13,10 +13,17 @@
  * (tiff-plane-order). */
 enum ts_status ts_tiff_order_planes(struct tiff_pages *pages, struct ts_diag *diag);
 
+/* Refuses files of several Images (tiff-images) and files that have no text of their own
+ * (tiff-companion), of which more than one page would be read, unless the chain picks some. */
+enum ts_status ts_tiff_check_images(const struct tiff_pages *pages, struct ts_diag *diag);
+
 /* Refuses images that are not along one axis, or not along one of pages->along, unless the chain
  * picks some (tiff-axes). Warns if the first file, which has n_of_first images and `first` as its
- * first page, has another number of images than it says (tiff-planes). */
-enum ts_status ts_tiff_check_axes(const struct tiff_pages *pages, const struct tiff_page *first,
+ * first page, has another number of images than it says (tiff-planes). Sets pages->axis. */
+enum ts_status ts_tiff_check_axes(struct tiff_pages *pages, const struct tiff_page *first,
                                   int64_t n_of_first, struct ts_diag *diag);
+
+/* The names of the axes. */
+extern const char *const ts_tiff_axis_names[TIFF_AXES];
 
 #endif

@@ -201,8 +201,11 @@ static enum ts_status decode_rows(struct tiff_pages *pages, const struct tiff_pa
                                   struct wanted *wanted, struct ts_diag *diag)
 {
     const int64_t most = ts_tiff_piece_rows(pages, page), end = wanted->row + wanted->n;
-    struct tiff_job job = {.decode = true, .page = *page};
+    struct tiff_job job;
     struct tiff_reply reply;
+    memset(&job, 0, sizeof job); /* its gaps too, which are sent to another process */
+    job.decode = true;
+    job.page = *page;
     for (int64_t row = wanted->row / page->rows * page->rows, n; row < end; row += n) {
         n = (end - row + page->rows - 1) / page->rows * page->rows;
         n = n < most ? n : most;

@@ -193,7 +193,10 @@ static void read_ome_sizes(const char *pixels, const char *end, struct tiff_page
 struct mapping {
     struct tiff_library *library;
     const char *own; /* UUID of the file; NULL: it has none */
+    bool known;      /* it is not that of the first TiffData */
     bool contradictory;
+    struct tiff_page image; /* the axes and the number of images of the Pixels that are read */
+    uint64_t before;        /* images of those before */
 };
 
 static bool same_uuid(const char *a, const char *b)
@@ -204,7 +207,7 @@ static bool same_uuid(const char *a, const char *b)
 
 /* Returns true if a TiffData, which ends at `close`, is about another file of a set. If the file
  * has no UUID, the first one is taken for its own. */
-static bool is_elsewhere(struct mapping *map, const char *end, const char *close, bool known)
+static bool is_elsewhere(struct mapping *map, const char *end, const char *close)
 {
     const char *uuid = close ? find_tag(end, close, "UUID", false) : NULL;
     uuid = uuid ? strchr(uuid, '>') : NULL;
@@ -213,7 +216,7 @@ static bool is_elsewhere(struct mapping *map, const char *end, const char *close
     uuid += 1 + strspn(uuid + 1, " \t\r\n");
     map->own = map->own ? map->own : uuid;
     const bool elsewhere = !same_uuid(uuid, map->own);
-    map->contradictory |= elsewhere && !known;
+    map->contradictory |= elsewhere && !map->known;
     return elsewhere;
 }
 
@@ -223,7 +226,7 @@ static void add_pages(struct mapping *map, const char *element, const char *end)
 {
     static const char *const firsts[] = {"FirstC", "FirstZ", "FirstT"};
     struct tiff_library *library = map->library;
-    const struct tiff_page *page = &library->page;
+    const struct tiff_page *page = &map->image;
     const bool numbered = attribute_of(element, end, "IFD") != NULL;
     const uint64_t first = attribute_number(element, end, "IFD", 0),
                    old = attribute_number(element, end, "NumPlanes", 0), /* before 2009 */
@@ -238,29 +241,24 @@ static void add_pages(struct mapping *map, const char *element, const char *end)
     map->contradictory |= image + n > page->planes || first + n > TIFF_MAX_SIDE;
     for (uint64_t k = 0; k < n && !map->contradictory; k++) {
         map->contradictory = library->planes[first + k] != 0;
-        library->planes[first + k] = (uint32_t)(image + k + 1);
+        library->planes[first + k] = (uint32_t)(map->before + image + k + 1);
     }
     if (!map->contradictory && first + n > library->n_planes)
         library->n_planes = (uint32_t)(first + n);
 }
 
-/* Fills library->planes. Without a TiffData the pages are the images in their order. */
-static void read_planes(struct tiff_library *library, const char *text, const char *pixels_end)
+/* Fills library->planes from the TiffData of a Pixels, which ends at `last`. Without one the pages
+ * are the images in their order. Returns true if any is about this file. */
+static bool read_planes(struct mapping *map, const char *pixels_end, const char *last)
 {
-    const char *root = find_tag(text, pixels_end, "OME", false),
-               *root_end = root ? strchr(root, '>') : NULL,
-               *text_end = pixels_end + strlen(pixels_end),
-               *last = find_tag(pixels_end, text_end, "Pixels", true);
-    struct mapping map = {.library = library,
-                          .own = root_end ? attribute_of(root, root_end, "UUID") : NULL};
-    const bool known = map.own != NULL;
-    if (pixels_end[-1] == '/' || !last)
-        return;
-    library->planes = calloc(TIFF_MAX_SIDE, sizeof *library->planes);
+    struct tiff_library *library = map->library;
+    bool here = false;
     if (!library->planes)
-        return;
+        library->planes = calloc(TIFF_MAX_SIDE, sizeof *library->planes);
+    if (!library->planes)
+        return false;
     const char *next;
-    for (const char *at = find_tag(pixels_end, last, "TiffData", false); at && !map.contradictory;
+    for (const char *at = find_tag(pixels_end, last, "TiffData", false); at && !map->contradictory;
          at = next) {
         const char *end = strchr(at, '>');
         if (!end)
@@ -268,42 +266,95 @@ static void read_planes(struct tiff_library *library, const char *text, const ch
         next = find_tag(end, last, "TiffData", false);
         const char *close =
             end[-1] != '/' ? find_tag(end, next ? next : last, "TiffData", true) : NULL;
-        if (!is_elsewhere(&map, end, close, known))
-            add_pages(&map, at, end);
+        if (is_elsewhere(map, end, close))
+            continue;
+        add_pages(map, at, end);
+        here = true;
     }
-    if (map.contradictory) {
-        library->planes[0] = TIFF_NO_PLANE;
-        library->n_planes = 1;
-    }
+    return here;
 }
 
-static void read_ome(struct tiff_library *library, const char *text)
+/* Reads the axes of a Pixels. Returns false if they are not given. */
+static bool read_axes(const char *pixels, const char *end, struct tiff_page *image)
 {
     static const char letters[] = "CZT";
     static const char *const names[] = {"SizeC", "SizeZ", "SizeT"};
-    struct tiff_page *page = &library->page;
-    const char *pixels = find_tag(text, text + strlen(text), "Pixels", false),
-               *end = pixels ? strchr(pixels, '>') : NULL,
-               *order = end ? attribute_of(pixels, end, "DimensionOrder") : NULL;
+    const char *order = attribute_of(pixels, end, "DimensionOrder");
     uint64_t planes = 1;
-    if (end)
-        read_ome_sizes(pixels, end, page);
     if (!order || strlen(order) < 5)
-        return;
-    page->guessed = strstr(text, "Creator=\"tifffile.py") != NULL;
+        return false;
     for (int k = 2; k < 5; k++) { /* behind X and Y, the axis that changes fastest first */
         const char *letter = strchr(letters, order[k]);
         const uint64_t n =
             letter && *letter ? attribute_number(pixels, end, names[letter - letters], 0) : 0;
         if (n < 1 || n > TIFF_MAX_SIDE || planes > TIFF_MAX_SIDE) {
-            memset(page->axes, 0, sizeof page->axes);
-            return;
+            memset(image->axes, 0, sizeof image->axes);
+            return false;
         }
-        page->axes[letter - letters] = (struct tiff_plane_axis){(uint32_t)n, (uint32_t)planes};
+        image->axes[letter - letters] = (struct tiff_plane_axis){(uint32_t)n, (uint32_t)planes};
         planes *= n;
     }
-    page->planes = (uint32_t)planes;
-    read_planes(library, text, end);
+    image->planes = (uint32_t)planes;
+    return true;
+}
+
+/* Takes what a Pixels says of its images for what the file says. */
+static void take_image(const struct tiff_page *image, struct tiff_page *page)
+{
+    memcpy(page->axes, image->axes, sizeof page->axes);
+    memcpy(page->pixel_mm, image->pixel_mm, sizeof page->pixel_mm);
+    page->spacing_mm = image->spacing_mm;
+    page->planes = image->planes;
+}
+
+/* Notes which file has the text of one that has pixels only. */
+static void read_companion(struct tiff_library *library, const char *text, const char *text_end)
+{
+    const char *only = find_tag(text, text_end, "BinaryOnly", false),
+               *end = only ? strchr(only, '>') : NULL,
+               *name = end ? attribute_of(only, end, "MetadataFile") : NULL;
+    if (only)
+        snprintf(library->reply->companion, sizeof library->reply->companion, "%.*s",
+                 name ? (int)strcspn(name, "\"'<>") : 12, name ? name : "another file");
+}
+
+/* Reads all Pixels that are of this file, or the first one if none is. */
+static void read_ome(struct tiff_library *library, const char *text)
+{
+    struct tiff_page *page = &library->page;
+    const char *text_end = text + strlen(text), *root = find_tag(text, text_end, "OME", false),
+               *root_end = root ? strchr(root, '>') : NULL, *next;
+    struct mapping map = {.library = library,
+                          .own = root_end ? attribute_of(root, root_end, "UUID") : NULL};
+    map.known = map.own != NULL;
+    page->guessed = strstr(text, "Creator=\"tifffile.py") != NULL;
+    read_companion(library, text, text_end);
+    for (const char *at = find_tag(text, text_end, "Pixels", false), *first = at;
+         at && map.before <= TIFF_MAX_SIDE; at = find_tag(next, text_end, "Pixels", false)) {
+        const char *end = strchr(at, '>');
+        if (!end)
+            break;
+        const char *last = end[-1] == '/' ? NULL : find_tag(end, text_end, "Pixels", true);
+        next = last ? last : end;
+        map.image = (struct tiff_page){.pixel_mm = {page->pixel_mm[0], page->pixel_mm[1]}};
+        read_ome_sizes(at, end, &map.image);
+        const bool whole = read_axes(at, end, &map.image),
+                   here = whole && last && read_planes(&map, end, last);
+        if (at == first || (here && page->images == 0))
+            take_image(&map.image, page);
+        if (!here)
+            continue;
+        if (page->images < 2)
+            page->image_planes[page->images] = map.image.planes;
+        page->images++;
+        map.before += map.image.planes;
+    }
+    if (page->images > 1)
+        page->planes = (uint32_t)map.before;
+    if (map.contradictory && library->planes) {
+        library->planes[0] = TIFF_NO_PLANE;
+        library->n_planes = 1;
+    }
 }
 
 /* ---- tifffile -------------------------------------------------------------------------------- */
@@ -390,6 +441,38 @@ static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *
     }
 }
 
+/* Reads the text of a tag that libtiff does not know. */
+static void read_unknown(TIFF *handle, uint32_t tag, char *text, size_t size)
+{
+    uint32_t n = 0;
+    const char *found = NULL;
+    text[0] = '\0';
+    if (TIFFGetField(handle, tag, &n, &found) && found)
+        snprintf(text, size, "%.*s", (int)fmin(n, (double)(size - 1)), found);
+}
+
+/* Returns the number of an item of GDAL's metadata with this role, of the first channel. */
+static double gdal_number(const char *text, const char *role, double otherwise)
+{
+    const char *item = strstr(text, role), *number = item ? strchr(item, '>') : NULL;
+    char *end;
+    const double value = number ? strtod(number + 1, &end) : 0;
+    return number && end > number + 1 && isfinite(value) ? value : otherwise;
+}
+
+static void read_gdal(TIFF *handle, struct tiff_page *page)
+{
+    enum { METADATA = 42112, MISSING = 42113 };
+    char text[4096], *end;
+    read_unknown(handle, METADATA, text, sizeof text);
+    page->gdal_offset = gdal_number(text, "role=\"offset\"", 0);
+    page->gdal_scale = gdal_number(text, "role=\"scale\"", 1);
+    read_unknown(handle, MISSING, text, sizeof text);
+    page->gdal_missing = strtod(text, &end);
+    if (end == text)
+        page->gdal_missing = NAN;
+}
+
 void ts_tiff_text_read(struct tiff_library *library)
 {
     struct tiff_page *page = &library->page;
@@ -397,6 +480,7 @@ void ts_tiff_text_read(struct tiff_library *library)
     page->function = TIFF_FUNCTION_NONE;
     if (!TIFFGetField(library->handle, TIFFTAG_IMAGEDESCRIPTION, &text))
         text = NULL;
+    read_gdal(library->handle, page);
     const bool imagej = text && !strncmp(text, "ImageJ=", 7);
     read_resolution(library->handle, imagej ? text : NULL, page);
     if (imagej)

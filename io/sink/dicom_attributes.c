@@ -30,6 +30,7 @@ static const struct rule {
     {0x00080022, "DA", "acquisition_date", DICOM_ANY, DICOM_PT},
     {0x00080070, "LO", "manufacturer", DICOM_ANY, DICOM_ANY},
     {0x00081090, "LO", "manufacturer_model", DICOM_ANY, 0},
+    {0x00102210, "CS", "anatomical_orientation", DICOM_ANY, 0},
     {0x00180015, "CS", "body_part", DICOM_ANY, 0},
     {0x00180020, "CS", "scanning_sequence", DICOM_MR, DICOM_MR,
      "RM"}, /* research mode: none is certain to be right */
@@ -144,9 +145,12 @@ void ts_dicom_make_uids(struct dicom_files *files)
 
 /* ---- single elements ------------------------------------------------------------------------- */
 
+enum { MOST_DECIMALS = 6 };
+
+/* Puts n numbers, at most MOST_DECIMALS, with backslashes between. */
 static void put_decimals(struct dicom_header *header, uint32_t tag, const double *values, int n)
 {
-    char text[6 * DICOM_NUMBER_BYTES] = "", number[DICOM_NUMBER_BYTES];
+    char text[MOST_DECIMALS * DICOM_NUMBER_BYTES] = "", number[DICOM_NUMBER_BYTES];
     for (int i = 0; i < n; i++) {
         ts_dicom_decimal(values[i], number);
         if (i > 0)

@@ -6,20 +6,16 @@
  * RAS by changing the signs of the first two coordinates. A volume without such a place has no
  * transform (both codes are 0). Programs then draw the second axis upwards, so its rows are written
  * from the last to the first, and row 0 is at the top as in DICOM and HDF5. A series of volumes has
- * a fourth axis, which has a unit if it is time. If pixels are invalid, a second image is written
- * beside it, NAME_mask: u8 on the same grid, 1 if a pixel is valid.
+ * a fourth axis, which has a unit if it is time.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/dicom/dicom_metadata.h"
-#include "io/file/file_bytes.h"
 #include "io/file/gzip_writer.h"
-#include "io/sink/sink.h"
+#include "io/sink/volume_file.h"
 #include "io/source/metadata.h"
 #include "io/volume/nifti.h"
 
@@ -349,22 +345,13 @@ static bool write_bvec(FILE *stream, const struct sink_request *request,
 /* ---- the file -------------------------------------------------------------------------------- */
 
 struct nifti_file {
-    struct sink sink; /* first */
-    struct gzip_writer *gzip;
-    uint64_t offset;
-    unsigned char *reversed; /* one slice with reversed rows; NULL: rows keep their order */
+    struct volume_file file; /* first */
     struct nifti_timing timing;
-    char *beside[SINK_STAGED]; /* paths of the files beside the output */
 };
 
 static bool is_gzip(const char *path)
 {
     return ts_sink_has_suffix(path, ".gz");
-}
-
-static const char *nifti_sink_refusal(const struct sink_request *request)
-{
-    return ts_sink_no_volume(request);
 }
 
 static size_t memory_bytes(const struct sink_request *request)
@@ -393,48 +380,9 @@ static void name_sweep(const struct ts_axis *values, struct nifti_header *header
     header->pixdim[4] = even ? step : 1;
 }
 
-/* Returns the step from slice to slice in mm; if it is not known, the thickness that the input
-   states for a single slice, else 1 mm. */
-static double thickness(const struct sink_request *request)
-{
-    const struct source_attribute *stated = ts_sink_fact(request, "slice_thickness");
-    double number;
-    return stated && stated->numbers && ts_sink_holds(request, stated) &&
-                   ts_sink_number(request, stated, 0, &number) && number > 0
-               ? number
-               : 1;
-}
-
-/* Returns the first axis whose spacing in mm is not known, or -1. If the image has a place in a
-   patient, all are known. */
-static int unknown_axis(const struct ts_image *image)
-{
-    for (int d = 0; d < 3 && !image->has_geometry; d++)
-        if (strcmp(image->axes[d].unit, "mm") != 0)
-            return d;
-    return image->has_geometry && strcmp(image->axes[2].unit, "mm") ? 2 : -1;
-}
-
-/* Warns of lengths that are not in mm: the header has one unit for all axes, and programs take
-   lengths without a unit for mm. */
-static void warn_of_unit(const struct nifti_file *file, struct ts_diag *diag)
-{
-    const struct ts_image *image = &file->sink.image;
-    const int unknown = unknown_axis(image);
-    bool some = false;
-    for (int d = 0; d < 3; d++)
-        some |= !strcmp(image->axes[d].unit, "mm");
-    if (unknown >= 0 && some)
-        ts_diag_warning(diag, &(struct diag_site){.code = "nifti-unit", .stage = "output.nifti"},
-                        "the spacing along %s is not known in mm: '%s' has a spacing of %g there, "
-                        "and states no unit of length for any axis",
-                        ts_axis_name(&image->axes[unknown]), file->sink.request.path,
-                        ts_axis_spacing(&image->axes[unknown]));
-}
-
 static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
-    const struct sink *sink = &file->sink;
+    const struct sink *sink = &file->file.sink;
     const struct ts_image *image = &sink->image;
     double rows[3][4];
     *header = (struct nifti_header){.version = 1, .dim = {3, 1, 1, 1, 1, 1, 1, 1}, .slope = 1};
@@ -458,7 +406,7 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
     header->intent_code = image->labels == 2 ? NIFTI_LABEL : 0;
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;
-    const bool in_mm = unknown_axis(image) < 0;
+    const bool in_mm = ts_volume_file_unknown_axis(image) < 0;
     const bool timed = sink->request.volumes ? file->timing.step_s > 0 : in_mm;
     header->units = (in_mm ? NIFTI_MM : 0) + (timed ? NIFTI_SECONDS : 0);
     snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(),
@@ -471,10 +419,7 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
         header->pixdim[0] = 1;
         return;
     }
-    ts_sink_transform(image, rows);
-    const double length = image->axes[0].spacing > 0 ? 1 : thickness(&sink->request);
-    for (int i = 0; i < 3; i++)
-        rows[i][2] *= length;
+    ts_volume_file_transform(sink, rows);
     for (int d = 0; d < 4; d++) {
         rows[0][d] = 0 - rows[0][d]; /* a zero keeps its sign */
         rows[1][d] = 0 - rows[1][d];
@@ -482,34 +427,7 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
     ts_nifti_set_transform(header, rows);
 }
 
-static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
-{
-    if (file->gzip)
-        return ts_gzip_writer_add(file->gzip, data, bytes);
-    const uint64_t at = file->offset;
-    file->offset += bytes;
-    return ts_file_write_at(file->sink.staged[0].file.fd, data, bytes, at);
-}
-
 /* ---- files beside it ------------------------------------------------------------------------- */
-
-/* Stages a file of the output's name with another ending, which will hold `length` bytes of
-   text. */
-static enum ts_status stage_beside(struct nifti_file *file, const char *ending, const char *text,
-                                   size_t length, struct ts_diag *diag)
-{
-    struct sink *sink = &file->sink;
-    const int k = sink->n_staged++, stem = (int)ts_sink_stem(sink->format, sink->request.path);
-    if (asprintf(&file->beside[k], "%.*s%s", stem, sink->request.path, ending) < 0) {
-        file->beside[k] = NULL;
-        return ts_diag_no_memory(diag, strlen(sink->request.path));
-    }
-    const enum ts_status status =
-        ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
-    return status != TS_OK || ts_file_write_at(sink->staged[k].file.fd, text, length, 0)
-               ? status
-               : ts_sink_failed(sink, errno, diag);
-}
 
 /* Creates a file beside the output with the text that `write` writes; no file if there is no
    text. */
@@ -521,170 +439,41 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
     FILE *stream = open_memstream(&text, &length);
     if (!stream)
         return ts_diag_no_memory(diag, sizeof *stream);
-    const bool written = write(stream, &file->sink.request, &file->timing);
+    const bool written = write(stream, &file->file.sink.request, &file->timing);
     enum ts_status status =
         fclose(stream) == 0 && written ? TS_OK : ts_diag_no_memory(diag, length);
     if (status == TS_OK && length > 0)
-        status = stage_beside(file, ending, text, length, diag);
+        status = ts_volume_file_stage(&file->file, ending, text, length, diag);
     free(text);
     return status;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Writes the header. */
-static enum ts_status nifti_sink_begin(struct nifti_file *file, struct ts_diag *diag)
+static enum ts_status nifti_sink_begin(struct volume_file *file, struct ts_diag *diag)
 {
-    struct sink *sink = &file->sink;
+    const struct sink *sink = &file->sink;
     struct nifti_header header;
     unsigned char bytes[NIFTI_2_BYTES + 4];
-    make_header(file, &header);
+    make_header((struct nifti_file *)file, &header);
     const size_t n = ts_nifti_encode(&header, bytes), slice = ts_slice_bytes(&sink->image);
     if (!sink->image.has_geometry && !(file->reversed = malloc(slice)))
         return ts_diag_no_memory(diag, slice);
-    if (is_gzip(sink->request.path)) {
-        file->gzip = ts_gzip_writer_create(sink->staged[0].file.fd, sink->request.threads);
-        if (!file->gzip)
-            return errno == ENOMEM
-                       ? ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads))
-                       : ts_sink_failed(sink, errno, diag);
-    }
-    return put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
+    return ts_volume_file_begin(file, bytes, n,
+                                is_gzip(sink->request.path) ? VOLUME_GZIP_WHOLE : VOLUME_RAW, diag);
 }
 
 static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
 {
     static nifti_sidecar_write *const writes[] = {write_json, write_bval, write_bvec};
     struct nifti_file *file = (struct nifti_file *)sink;
+    file->file.begin = nifti_sink_begin;
     find_timing(&sink->request, &file->timing);
-    warn_of_unit(file, diag);
-    enum ts_status status = nifti_sink_begin(file, diag);
+    ts_volume_file_warn_of_unit(&file->file, "nifti-unit", diag);
+    enum ts_status status = nifti_sink_begin(&file->file, diag);
     for (size_t i = 0; i < sizeof writes / sizeof *writes && status == TS_OK; i++)
         status = create_beside(file, sink->format->beside[i], writes[i], diag);
     return status;
-}
-
-/* Writes the slices of a slab with their rows in reverse order. */
-static bool put_reversed(struct nifti_file *file, const struct ts_image *slab)
-{
-    const int64_t rows = slab->axes[1].n;
-    const size_t slice = ts_slice_bytes(slab), row = slice / (size_t)rows;
-    bool put = true;
-    for (int64_t z = 0; z < slab->axes[0].n && put; z++) {
-        const unsigned char *from = ts_slice_data(slab, z);
-        for (int64_t y = 0; y < rows; y++)
-            memcpy(file->reversed + (size_t)(rows - 1 - y) * row, from + (size_t)y * row, row);
-        put = put_bytes(file, file->reversed, slice);
-    }
-    return put;
-}
-
-static enum ts_status nifti_sink_put(struct sink *sink, const struct ts_image *slab,
-                                     struct ts_diag *diag)
-{
-    struct nifti_file *file = (struct nifti_file *)sink;
-    const bool done = file->reversed ? put_reversed(file, slab)
-                                     : put_bytes(file, slab->data, ts_image_bytes(slab));
-    return done ? TS_OK : ts_sink_failed(sink, errno, diag);
-}
-
-static enum ts_status end_file(struct nifti_file *file, struct ts_diag *diag)
-{
-    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK
-                                                         : ts_sink_failed(&file->sink, errno, diag);
-}
-
-/* Writes the mask, slice by slice, to a file that was begun. */
-static enum ts_status put_mask(struct nifti_file *mask, struct ts_diag *diag)
-{
-    struct ts_image slice = mask->sink.image;
-    const size_t n = ts_slice_count(&slice);
-    uint8_t *values = malloc(n);
-    enum ts_status status = values ? TS_OK : ts_diag_no_memory(diag, n);
-    slice.axes[0].n = 1;
-    slice.data = values;
-    for (slice.z_first = 0; status == TS_OK && slice.z_first < ts_sink_slices(&mask->sink);
-         slice.z_first++) {
-        for (size_t i = 0; i < n; i++)
-            values[i] = ts_sink_is_valid(&mask->sink, slice.z_first, i);
-        status = nifti_sink_put(&mask->sink, &slice, diag);
-    }
-    free(values);
-    return status;
-}
-
-/* Writes NAME_mask.nii or .nii.gz beside the file. */
-static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
-{
-    struct sink *sink = &file->sink;
-    const char *path = sink->request.path, *suffix = is_gzip(path) ? ".nii.gz" : ".nii";
-    const int k = sink->n_staged;
-    struct nifti_file mask = {.sink = *sink, .timing = file->timing};
-    mask.sink.image.dtype = TS_U8;
-    mask.sink.image.labels = 0;
-    mask.sink.image.quantity = TS_INTENSITY;
-    mask.sink.image.unit = "1";
-    if (asprintf(&file->beside[k], "%.*s_mask%s", (int)(strlen(path) - strlen(suffix)), path,
-                 suffix) < 0) {
-        file->beside[k] = NULL;
-        return ts_diag_no_memory(diag, strlen(path));
-    }
-    enum ts_status status =
-        ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
-    if (status != TS_OK)
-        return status;
-    sink->n_staged++;
-    mask.sink.staged[0] = sink->staged[k];
-    status = nifti_sink_begin(&mask, diag);
-    if (status == TS_OK)
-        status = put_mask(&mask, diag);
-    if (status == TS_OK)
-        status = end_file(&mask, diag);
-    ts_gzip_writer_destroy(mask.gzip);
-    free(mask.reversed);
-    return status;
-}
-
-/* Warns of files of an earlier output that would be taken for parts of this one. */
-static enum ts_status warn_of_others(const struct nifti_file *file, struct ts_diag *diag)
-{
-    const struct sink *sink = &file->sink;
-    const int stem = (int)ts_sink_stem(sink->format, sink->request.path);
-    for (int i = 0; i < SINK_STAGED && sink->format->beside[i]; i++) {
-        char *path = NULL;
-        bool own = false;
-        if (asprintf(&path, "%.*s%s", stem, sink->request.path, sink->format->beside[i]) < 0)
-            return ts_diag_no_memory(diag, strlen(sink->request.path));
-        for (int k = 1; k < sink->n_staged; k++)
-            own |= !strcmp(path, file->beside[k]);
-        if (!own && access(path, F_OK) == 0) {
-            ts_diag_warning(
-                diag, &(struct diag_site){.code = "output-beside-stays", .stage = "output.nifti"},
-                "'%s' is there from before, and does not belong to the new '%s'", path,
-                sink->request.path);
-            ts_diag_hint(diag, "remove it");
-        }
-        free(path);
-    }
-    return TS_OK;
-}
-
-static enum ts_status nifti_sink_finish(struct sink *sink, struct ts_diag *diag)
-{
-    struct nifti_file *file = (struct nifti_file *)sink;
-    enum ts_status status = end_file(file, diag);
-    if (status == TS_OK && sink->valid)
-        status = write_mask(file, diag);
-    return status == TS_OK ? warn_of_others(file, diag) : status;
-}
-
-static void free_file(struct sink *sink)
-{
-    struct nifti_file *file = (struct nifti_file *)sink;
-    ts_gzip_writer_destroy(file->gzip);
-    free(file->reversed);
-    for (int i = 0; i < SINK_STAGED; i++)
-        free(file->beside[i]);
 }
 
 const struct sink_format nifti_sink = {
@@ -694,10 +483,10 @@ const struct sink_format nifti_sink = {
     .suffixes = {".nii.gz", ".nii"},
     .beside = {".json", ".bval", ".bvec", "_mask.nii", "_mask.nii.gz"},
     .sink_bytes = sizeof(struct nifti_file),
-    .refusal = nifti_sink_refusal,
+    .refusal = ts_sink_no_volume,
     .memory_bytes = memory_bytes,
     .open = open_file,
-    .put = nifti_sink_put,
-    .finish = nifti_sink_finish,
-    .free = free_file,
+    .put = ts_volume_file_put,
+    .finish = ts_volume_file_finish,
+    .free = ts_volume_file_free,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/clamp.h"
+#include "core/description.h"
 #include "core/image.h"
 #include "io/source/source_walk.h"
 
@@ -135,13 +136,13 @@ static void put_lists(struct hdf5_writer *writer, const struct ts_axis *views, d
 static void put_geometry(struct hdf5_writer *writer, const struct ts_image *image)
 {
     const struct ts_axis *row = &image->axes[0], *column = &image->axes[2];
-    const double axis = -column->first / ts_axis_spacing(column), width = ts_axis_spacing(column),
-                 height = ts_axis_spacing(row);
+    const double axis = (0 - column->first) / ts_axis_spacing(column),
+                 width = ts_axis_spacing(column), height = ts_axis_spacing(row);
     ts_nxtomo_numbers(writer, DETECTOR "/x_rotation_axis_pixel_position", TS_F64, 0, &axis,
                       "pixel");
-    if (!strcmp(column->unit, "mm"))
+    if (ts_axis_mm(column) > 0)
         ts_nxtomo_numbers(writer, DETECTOR "/x_pixel_size", TS_F64, 0, &width, "mm");
-    if (!strcmp(row->unit, "mm"))
+    if (ts_axis_mm(row) > 0)
         ts_nxtomo_numbers(writer, DETECTOR "/y_pixel_size", TS_F64, 0, &height, "mm");
 }
 

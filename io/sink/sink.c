@@ -11,8 +11,8 @@
 
 #include "core/path.h"
 
-const struct sink_format *const ts_sink_formats[SINK_FORMATS + 1] = {&nifti_sink, &tiff_sink,
-                                                                     &png_sink, &dicom_sink, NULL};
+const struct sink_format *const ts_sink_formats[SINK_FORMATS + 1] = {
+    &nifti_sink, &nrrd_sink, &mha_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
 
 /* A folder must not have such a name, since somebody would expect a file. */
 static const char *const file_suffixes[] = {".dcm",  ".ima", ".nrrd", ".nhdr", ".hdr", ".img",

@@ -16,7 +16,7 @@
 #include "io/source/source.h"
 
 /* SINK_FORMATS: number of formats besides HDF5 that sink.c lists. */
-enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
+enum { SINK_FORMATS = 6, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
 
 /* A window for gray values: `low` becomes black, and `high` white. */
 struct sink_window {
@@ -39,6 +39,7 @@ struct sink_request {
     struct sink_window window;
     enum sink_codec codec;
     const struct hdf5_options *hdf5; /* of an HDF5 file alone */
+    bool stored;                     /* values are not compressed, if the suffix does not say it */
     int threads;
     bool force; /* replace what has this name */
 };
@@ -194,7 +195,7 @@ bool ts_sink_same_slices(const struct sink_request *request);
    NULL. */
 const char *ts_sink_no_volume(const struct sink_request *request);
 
-extern const struct sink_format nifti_sink, tiff_sink, png_sink, dicom_sink;
+extern const struct sink_format nifti_sink, nrrd_sink, mha_sink, tiff_sink, png_sink, dicom_sink;
 extern const struct sink_format hdf5_sink; /* not in the list, because it holds several images */
 /* Returns the writer of an HDF5 sink, for images, tables, masks and chunks, until the sink is
    finished. */

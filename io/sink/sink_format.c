@@ -171,5 +171,12 @@ bool ts_sink_same_slices(const struct sink_request *request)
 
 const char *ts_sink_no_volume(const struct sink_request *request)
 {
-    return ts_image_is_sinogram(request->image) ? "a sinogram is no volume" : NULL;
+    const struct ts_image *image = request->image;
+    if (ts_image_is_sinogram(image))
+        return "a sinogram is no volume";
+    for (int d = 0; d < 3; d++)
+        if (image->axes[d].positions)
+            return "its slices, rows or columns are not evenly spaced, and the format has one "
+                   "distance of each";
+    return NULL;
 }

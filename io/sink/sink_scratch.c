@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/gray_window.h"
 #include "core/path.h"
 #include "core/search.h"
 #include "io/file/file_bytes.h"
@@ -190,8 +191,15 @@ enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const st
 struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink)
 {
     struct sink_window window = sink->request.window;
+    struct gray_window known;
     if (window.given)
         return window;
+    if (scratch->low < scratch->high &&
+        ts_gray_window_known(&sink->image, scratch->low, scratch->high, &known)) {
+        window.low = known.low;
+        window.high = known.high;
+        return window;
+    }
     const size_t n = scratch->n_sample;
     qsort(scratch->sample, n, sizeof *scratch->sample, ts_compare_floats);
     window.low = n > 0 ? (double)scratch->sample[(n - 1) / 100] : 0;

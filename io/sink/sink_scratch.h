@@ -41,7 +41,8 @@ typedef int scratch_write(const struct sink *sink, int64_t z, const unsigned cha
    of them. */
 enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const struct sink *sink,
                                     scratch_write *write, struct ts_diag *diag);
-/* Returns the window that the request asks for, else the range from the 1st to the 99th percentile
+/* Returns the window that the request asks for, else the one that the image is known to have
+   (core/gray_window.h), else the range from the 1st to the 99th percentile
    of the sample (nearest rank). If these are equal, it is the range of all values; if all values
    are equal, it is centered at that value with a width of 1. */
 struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink);

@@ -76,9 +76,10 @@ void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag)
 
 int64_t ts_angles_unwrap(double *angles, int64_t n)
 {
-    enum { TURN = 256, MOST_MEAN = 64, FEWEST = 6 };
-    const double uneven = 0.2; /* the steps of even angles that were rounded differ by 1 */
-    double low = INFINITY, high = -INFINITY, least = INFINITY, most = -INFINITY, sum = 0;
+    enum { TURN = 256, MOST_MEAN = 64, FEWEST = 6, ROUNDED = 1 };
+    const double uneven = 0.3; /* of a step, by which steps differ, and by rounding besides */
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY}; /* 1: of leaps */
     int64_t leap = 0, n_leaps = 0;
     for (int64_t i = 0; i < n; i++) {
         if (angles[i] != floor(angles[i]))
@@ -86,18 +87,21 @@ int64_t ts_angles_unwrap(double *angles, int64_t n)
         low = fmin(low, angles[i]);
         high = fmax(high, angles[i]);
         const double raw = i > 0 ? angles[i] - angles[i - 1] : 0, step = remainder(raw, TURN);
+        const int leaps = step != raw;
         if (i == 0)
             continue;
-        leap = leap == 0 && step != raw ? i : leap;
-        n_leaps += step != raw;
-        least = fmin(least, step);
-        most = fmax(most, step);
+        leap = leap == 0 && leaps ? i : leap;
+        n_leaps += leaps;
+        least[leaps] = fmin(least[leaps], step);
+        most[leaps] = fmax(most[leaps], step);
         sum += step;
     }
-    const double mean = n > 1 ? fabs(sum) / (double)(n - 1) : 0;
+    const double mean = n > 1 ? fabs(sum) / (double)(n - 1) : 0,
+                 back = sum < 0 ? most[0] : -least[0]; /* against the direction of all */
     if (n < FEWEST || leap == 0 || 2 * n_leaps >= n - 1 ||
         !((low >= 0 && high < TURN) || (low >= -TURN / 2.0 && high < TURN / 2.0)) ||
-        (least < 0 && most > 0) || mean > MOST_MEAN || most - least > 2 + uneven * mean)
+        back > ROUNDED || mean > MOST_MEAN || most[0] - least[0] > 4 * ROUNDED + uneven * mean ||
+        least[1] < least[0] - ROUNDED || most[1] > most[0] + ROUNDED)
         return 0;
     for (int64_t i = leap; i < n; i++)
         angles[i] = angles[i - 1] + remainder(angles[i] - angles[i - 1], TURN);

@@ -49,6 +49,23 @@ struct source_attribute {
     int64_t columns; /* each of the n is a vector of so many numbers; 0: a single number */
 };
 
+/* What a file says of how the frames that a source gives were taken: flats and darks of another
+   file are compared with it. */
+enum source_fact_kind {
+    SOURCE_EXPOSURE,
+    SOURCE_CURRENT,
+    SOURCE_MONITOR,
+    SOURCE_DIODE,
+    SOURCE_X_FLIPPED,
+    SOURCE_Y_FLIPPED,
+    SOURCE_FACTS
+};
+struct source_fact {
+    const char *name; /* of the field; NULL: the file does not say it */
+    double low, high; /* its range over the frames that are given */
+    char unit[16];    /* "s" and "A" for units of time and current, others as they are written */
+};
+
 /* How the files hold the pixels, which decides the time to read them. */
 enum source_coding {
     SOURCE_STORED,   /* as they are */
@@ -66,8 +83,8 @@ struct source {
     uint64_t *valid;
     int64_t n_slices; /* slices of one volume, == image.axes[0].n */
     /* A series of volumes of one shape, such as the time points of a scan. `image` describes each
-       of them. In read(), prefetch() and `slices`, slice z of volume v has the number v * n_whole +
-       z. */
+       of them. In read(), prefetch() and `slices`, slice z of volume v, z from 0 to n_slices - 1 in
+       the range that is read, has the number v * n_whole + z. */
     int64_t n_volumes; /* 1: a single volume */
     /* if n_volumes > 1: of kind TS_AXIS_TIME, TS_AXIS_ECHO or TS_AXIS_B, with positions */
     struct ts_axis volume_axis;
@@ -96,6 +113,7 @@ struct source {
     const char *frame_of_reference;
     const struct source_attribute *attributes;
     size_t n_attributes;
+    struct source_fact facts[SOURCE_FACTS];
 };
 
 /* How often a source reads slices that it cannot hold. */

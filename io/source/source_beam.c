@@ -5,6 +5,8 @@
  */
 #include "io/source/source_beam.h"
 
+#include "core/description.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -49,16 +51,11 @@ static double last_degree(const struct ts_beam *beam, const struct ts_axis *dete
     return last / beam->source_detector_mm * (180 / M_PI);
 }
 
-static bool is_in_mm(const struct ts_axis *detector)
-{
-    return detector->unit && strcmp(detector->unit, "mm") == 0;
-}
-
 static enum ts_status check_fan(const struct param_set *set, const struct ts_beam *beam,
                                 const struct ts_axis *detector, struct ts_diag *diag)
 {
     const double degree = last_degree(beam, detector);
-    if (!is_in_mm(detector))
+    if (!(ts_axis_mm(detector) > 0))
         return ts_param_error(
             set, "beam", "source-unit", diag,
             "a fan's distances are in mm, and the distance of the detector's pixels is not known");
@@ -73,17 +70,6 @@ static enum ts_status check_fan(const struct param_set *set, const struct ts_bea
                               "expected less than 90",
                               degree);
     return TS_OK;
-}
-
-const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector)
-{
-    if (!is_in_mm(detector))
-        return "its beam is a fan, and the distance of the detector's pixels is not in mm";
-    if (!(beam->source_axis_mm > 0 && beam->source_detector_mm >= beam->source_axis_mm))
-        return "its source is not before the rotation axis, or its detector is";
-    return beam->kind == TS_BEAM_FAN_ARC && !(last_degree(beam, detector) < 90)
-               ? "its last detector pixel is 90 degrees or more from the central ray"
-               : NULL;
 }
 
 static bool has_angles(const struct ts_axis *views)

@@ -35,8 +35,5 @@ enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *imag
 /* Marks unused parameters, in a format's resolve(): all of these for a volume, angle_sense and
    angle_offset for frames without angles. */
 void ts_source_beam_resolve(struct param_set *set, const struct source *source);
-/* Returns a sentence about what is wrong with a fan's distances for these detector pixels; NULL if
-   nothing is. */
-const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);
 
 #endif

@@ -651,6 +651,10 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
     const bool is_unitless =
         !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
     layout->upwards = true;
+    layout->unplaced_hint =
+        "in Python: nibabel.save(nibabel.processing.resample_to_output(nibabel.load('FILE')), "
+        "'NEW.nii'), and then input: {nifti: NEW.nii}, resamples it; without a transform that is "
+        "wrong (sform_code 0, qform_code 0) it is read without its place";
     layout->has_transform = ts_nifti_transform(header, layout->transform);
     for (int d = 0; d < 3; d++) {
         double length = 0;
@@ -676,6 +680,13 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
         .code = "nifti-forms", .span = layout->span, .stage = layout->site};
     double tolerance;
     bool mirrored;
+    for (int d = 0; d < 3 && header->qform > 0 && !(header->sform > 0); d++)
+        if (header->pixdim[1 + d] < 0)
+            ts_diag_warning(diag, &site,
+                            "%s has a negative pixdim along %c (%g), which the standard excludes, "
+                            "and no sform: its qform is mirrored along it, and other programs may "
+                            "not mirror it",
+                            layout->path, "xyz"[d], header -> pixdim[1 + d]);
     if (!(header->sform > 0))
         return;
     if (header->qform > 0) {
@@ -763,6 +774,8 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         warn_of_forms(&layout, &header, diag);
     }
     layout.quantity = (enum ts_quantity)params->quantity;
+    if (status == TS_OK)
+        ts_nifti_read_quantity(&layout, ts_volume_quantity_given(set));
     layout.labels = header.intent_code == NIFTI_LABEL || header.intent_code == NIFTI_NEURONAME;
     return ts_volume_source_take(&layout, status, source, diag);
 }
@@ -774,4 +787,5 @@ const struct source_format nifti_format = {
     .n_params = sizeof nifti_params / sizeof nifti_params[0],
     .params_bytes = sizeof(struct nifti_params),
     .open = open_nifti,
+    .resolve = ts_volume_resolve,
 };

@@ -277,3 +277,25 @@ void ts_nifti_read_beside(struct volume_layout *layout, struct ts_diag *diag)
     free(weightings);
     free(facts);
 }
+
+/* Returns the text in quotes behind a key, in the arena; "" if there is none. */
+static const char *text_behind(struct arena *arena, const char *text, const char *key)
+{
+    const char *at = behind_key(text, key);
+    const char *end = *at == '"' ? strpbrk(at + 1, "\"\\") : NULL;
+    const char *found =
+        end && *end == '"' ? ts_arena_text(arena, at + 1, (size_t)(end - at - 1)) : "";
+    return found ? found : "";
+}
+
+void ts_nifti_read_quantity(struct volume_layout *layout, bool given)
+{
+    char *facts = text_beside(layout, ".json");
+    const char *made = facts ? strstr(facts, "\"GeneratedBy\"") : NULL;
+    if (made && strstr(made, "\"Name\": \"tomostage\"")) {
+        const char *name = text_behind(layout->arena, facts, "\"Quantity\"");
+        const char *unit = text_behind(layout->arena, facts, "\"Units\"");
+        ts_volume_take_quantity(layout, name, unit, given);
+    }
+    free(facts);
+}

@@ -12,4 +12,8 @@
    The transform must be there. Warns of what does not fit the image, or contradicts its header. */
 void ts_nifti_read_beside(struct volume_layout *layout, struct ts_diag *diag);
 
+/* Takes the quantity and the unit of the values from the file that this program wrote beside the
+   image; the quantity only if the chain has not `given` another one. */
+void ts_nifti_read_quantity(struct volume_layout *layout, bool given);
+
 #endif

@@ -17,7 +17,7 @@
 #include "io/source/source_slices.h"
 #include "io/volume/volume_source.h"
 
-enum { MOST_HEADER = 64 << 10, PREFIX = 12 };
+enum { MOST_HEADER = 64 << 10, PREFIX = 12, LONGEST_TYPE = 100 };
 
 static const struct choice quantity_choices[] = {
     {"counts", TS_COUNTS, "detector counts", 0},
@@ -96,6 +96,43 @@ static const char *value_of(const char *text, const char *key)
     return at ? at + strspn(at, ": ") : NULL;
 }
 
+/* Hints at what makes numbers of this type of NumPy, or of the first field of a list of them. */
+static enum ts_status hint_at_type(const char *type, struct ts_diag *diag)
+{
+    const char kind = type && *type == '\'' ? type[2] : '\0';
+    if (type && *type == '[') {
+        const char *name = type + strcspn(type, "'\"") + 1;
+        return ts_diag_hint(
+            diag,
+            "take one of its fields in Python: numpy.save(path, array['%.*s']), for "
+            "arrays of numbers",
+            (int)strcspn(name, "'\""), name);
+    }
+    switch (kind) {
+    case 'c':
+        return ts_diag_hint(diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes "
+                                  "the magnitudes, numpy.save(path, array.real) the real parts");
+    case 'O':
+        return ts_diag_hint(
+            diag, "these are objects of Python, which numpy.load(path, allow_pickle=True) "
+                  "reads, from a source that you trust; numpy.save(path, "
+                  "numpy.array(array.tolist(), 'float32')) works if all are numbers, or "
+                  "arrays of one shape");
+    case 'V':
+        return ts_diag_hint(diag, "these are bytes without a meaning: if they are numbers, "
+                                  "numpy.save(path, array.view('float32')) or another type of as "
+                                  "many bytes says which");
+    case 'S':
+    case 'U':
+        return ts_diag_hint(diag,
+                            "these are texts: numpy.save(path, array.astype('float32')) works "
+                            "if all of them are numbers");
+    default:
+        return ts_diag_hint(diag,
+                            "convert it in Python: numpy.save(path, array.astype('float32'))");
+    }
+}
+
 static enum ts_status take_type(struct volume_layout *layout, const char *text,
                                 struct ts_diag *diag)
 {
@@ -115,13 +152,11 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text,
             layout->swapped = at[1] == other_order;
             return TS_OK;
         }
+    const int shown = !at ? 7 : *at == '[' ? (int)strcspn(at, "]") + 1 : (int)strcspn(at, ",}");
     ts_volume_refuse(layout, "npy-type", diag,
                      "holds %.*s, not integers or floats of at most 64 bits",
-                     at ? (int)strcspn(at, ",}") : 7, at ? at : "nothing");
-    if (at && at[2] == 'c')
-        return ts_diag_hint(diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes "
-                                  "the magnitudes, numpy.save(path, array.real) the real parts");
-    return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
+                     shown < LONGEST_TYPE ? shown : LONGEST_TYPE, at ? at : "nothing");
+    return hint_at_type(at, diag);
 }
 
 /* Reads the axes of a shape such as "(3, 4, 5)". Returns how many there are; 0 if it has none, has

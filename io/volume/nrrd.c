@@ -15,14 +15,12 @@
 #include <strings.h>
 
 #include "core/number.h"
-#include "core/path.h"
 #include "core/vector3.h"
-#include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
 #include "io/source/source_slices.h"
-#include "io/volume/volume_source.h"
+#include "io/volume/header_text.h"
 
-enum { HEADER_BYTES = 64 << 10, AXES = 3 };
+enum { AXES = 3 };
 static const double SAME_SPACING = 0.01; /* of the spacing */
 #define SEGMENT "Segment0_" /* begins the pairs of the first segment, in files of 3D Slicer */
 
@@ -67,8 +65,7 @@ static const char *const other_spaces[] = {"scanner-xyz", "3D-right-handed", "3D
 struct nrrd {
     struct volume_layout *layout;
     struct ts_diag *diag;
-    char *text;    /* the header; its lines become separate texts */
-    size_t length; /* up to its end, including the empty line */
+    struct header_text header;
     int rank;
     uint32_t seen; /* bits of `fields` */
     bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings,
@@ -82,49 +79,16 @@ struct nrrd {
     double directions[3][3], origin[3]; /* directions[d]: direction of axis d */
     bool negative;                      /* a spacing is */
     bool segments, fractions;           /* it is a segmentation of 3D Slicer, and of fractions */
-    int64_t skip;
-    const char *data_file, *old_min, *old_max, *space;
+    const char *old_min, *old_max, *space;
 };
 
 static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const char *what,
                              const char *value)
 {
-    char shown[128];
-    ts_text_escape(shown, sizeof shown, value);
-    return ts_volume_refuse(nrrd->layout, code, nrrd->diag, "%s: '%s'", what, shown);
+    return ts_header_refuse(nrrd->layout, code, nrrd->diag, what, value);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
-
-/* Reads the next number, which ends at a blank, a comma, a bracket or the end, and moves *at behind
-   it. */
-static bool next_number(const char **at, double *value)
-{
-    char text[64];
-    const char *start = *at + strspn(*at, " \t");
-    const size_t n = strcspn(start, " \t,()");
-    if (n == 0 || n >= sizeof text)
-        return false;
-    memcpy(text, start, n);
-    text[n] = '\0';
-    *at = start + n;
-    return ts_number_real(text, value) == NULL && isfinite(*value);
-}
-
-/* Reads n numbers, separated by blanks. If `unknown`, the word nan is allowed, and gives 0. */
-static bool read_numbers(const char *text, int n, bool unknown, double *values)
-{
-    for (int i = 0; i < n; i++) {
-        text += strspn(text, " \t");
-        if (unknown && !strncasecmp(text, "nan", 3) && strchr(" \t", text[3])) {
-            values[i] = 0;
-            text += 3;
-        } else if (!next_number(&text, &values[i])) {
-            return false;
-        }
-    }
-    return text[strspn(text, " \t")] == '\0';
-}
 
 /* Reads n vectors, such as (1,0,0), of so many numbers each. */
 static bool read_vectors(const char *text, int n, int numbers, double (*vectors)[3])
@@ -134,7 +98,7 @@ static bool read_vectors(const char *text, int n, int numbers, double (*vectors)
         if (*text++ != '(')
             return false;
         for (int d = 0; d < numbers; d++) {
-            if (!next_number(&text, &vectors[i][d]))
+            if (!ts_header_number(&text, &vectors[i][d]))
                 return false;
             text += strspn(text, " \t");
             if (*text++ != (d + 1 < numbers ? ',' : ')'))
@@ -189,7 +153,7 @@ static enum ts_status refuse_layers(const struct nrrd *nrrd)
 /* Returns true if the header says further on that it is a segmentation of 3D Slicer. */
 static bool has_segments(const struct nrrd *nrrd)
 {
-    const char *at = nrrd->text + nrrd->length;
+    const char *at = nrrd->header.text + nrrd->header.length;
     while (*at && *at != '\n' && *at != '\r' && strncmp(at, SEGMENT, strlen(SEGMENT)) != 0)
         at += strcspn(at, "\n") + (strchr(at, '\n') != NULL);
     return !strncmp(at, SEGMENT, strlen(SEGMENT));
@@ -209,22 +173,7 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
 
 static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
 {
-    const char *at = value + strspn(value, " \t");
-    int n = 0;
-    bool right = nrrd->rank > 0;
-    for (; *at && right; n++) {
-        char text[24] = "";
-        const size_t length = strcspn(at, " \t");
-        int64_t size = 0;
-        right = n < nrrd->rank && length < sizeof text;
-        if (right)
-            memcpy(text, at, length);
-        right = right && ts_number_integer(text, &size) == NULL;
-        if (right)
-            nrrd->layout->n[n] = size >= 1 && size <= INT32_MAX ? size : 0;
-        at += length + strspn(at + length, " \t");
-    }
-    if (!right || n != nrrd->rank)
+    if (!ts_header_sizes(nrrd->layout, value, nrrd->rank))
         return refuse(nrrd, "nrrd-header", "has sizes that do not fit its dimension", value);
     nrrd->has_sizes = true;
     return TS_OK;
@@ -272,7 +221,7 @@ static enum ts_status take_space(struct nrrd *nrrd, const char *value)
 static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
 {
     double spacings[AXES] = {0};
-    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, spacings))
+    if (nrrd->rank == 0 || !ts_header_numbers(value, nrrd->rank, true, spacings))
         return refuse(nrrd, "nrrd-header", "has spacings that do not fit its dimension", value);
     for (int d = 0; d < AXES; d++) {
         nrrd->layout->spacing[d] = fabs(spacings[d]);
@@ -286,7 +235,7 @@ static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
    `centers`. */
 static enum ts_status take_ends(struct nrrd *nrrd, int end, const char *value)
 {
-    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, nrrd->ends[end]))
+    if (nrrd->rank == 0 || !ts_header_numbers(value, nrrd->rank, true, nrrd->ends[end]))
         return refuse(nrrd, "nrrd-header", "has ends of axes that do not fit its dimension", value);
     nrrd->has_ends[end] = true;
     return TS_OK;
@@ -402,8 +351,7 @@ static enum ts_status take_centers(struct nrrd *nrrd, const char *value)
 
 static enum ts_status take_skip(struct nrrd *nrrd, const char *value)
 {
-    return ts_number_integer(value, &nrrd->skip) == NULL && nrrd->skip >= -1 &&
-                   nrrd->skip <= 1 << 28
+    return ts_header_take_skip(&nrrd->header, value)
                ? TS_OK
                : refuse(nrrd, "nrrd-header", "has a byte skip that is not read", value);
 }
@@ -414,13 +362,12 @@ static enum ts_status take_line_skip(struct nrrd *nrrd, const char *value)
                               : TS_OK;
 }
 
-/* The values' file must be beside the header or below it: a header must not point anywhere else. */
 static enum ts_status take_data_file(struct nrrd *nrrd, const char *value)
 {
-    if (*value == '/' || strstr(value, "..") || strchr(value, '%') || !strncmp(value, "LIST", 4))
+    if (!ts_header_may_name(value))
         return refuse(nrrd, "nrrd-data-file",
                       "names values outside of its folder, or in several files", value);
-    nrrd->data_file = value;
+    nrrd->header.file = value;
     return TS_OK;
 }
 
@@ -472,13 +419,15 @@ static int find_field(const char *name)
     return -1;
 }
 
-/* Looks at a pair `key:=value`, of which those of 3D Slicer tell a segmentation: its values are
-   labels unless they are fractions. */
-static void take_pair(struct nrrd *nrrd, const char *line)
+/* Looks at a pair `key:=value`: those of 3D Slicer tell a segmentation, whose values are labels
+   unless they are fractions, and those of this program what the values are. */
+static void take_pair(struct nrrd *nrrd, char *line, char *colon)
 {
     nrrd->segments |= !strncmp(line, SEGMENT, strlen(SEGMENT));
     nrrd->fractions |= !strncmp(line, "Segmentation_", strlen("Segmentation_")) &&
                        strstr(line, ":=Fractional labelmap");
+    *colon = '\0';
+    (void)ts_header_take_own(&nrrd->header, line, colon + 2);
 }
 
 /* Takes one line, which ends in a zero. */
@@ -488,15 +437,14 @@ static enum ts_status take_line(struct nrrd *nrrd, char *line)
     if (*line == '#')
         return TS_OK;
     if (colon && colon[1] == '=') {
-        take_pair(nrrd, line);
+        take_pair(nrrd, line, colon);
         return TS_OK;
     }
     if (!colon || colon[1] != ' ')
         return refuse(nrrd, "nrrd-header", "has a line that is no field", line);
     *colon = '\0';
     char *value = colon + 1 + strspn(colon + 1, " \t");
-    for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
-        value[n - 1] = '\0';
+    ts_header_trim(value);
     const int i = find_field(line);
     if (i < 0)
         return refuse(nrrd, "nrrd-header", "has a field that NRRD does not know", line);
@@ -513,40 +461,29 @@ static enum ts_status take_line(struct nrrd *nrrd, char *line)
 static enum ts_status read_header(struct nrrd *nrrd)
 {
     struct volume_layout *layout = nrrd->layout;
-    const size_t n =
-        layout->found.st_size < HEADER_BYTES ? (size_t)layout->found.st_size : HEADER_BYTES;
-    nrrd->text = ts_arena_alloc(layout->arena, n + 1);
-    if (!nrrd->text)
-        return ts_diag_no_memory(nrrd->diag, n);
-    nrrd->text[n] = '\0';
-    if (!ts_file_read_at(layout->fd, nrrd->text, n, 0))
-        return ts_volume_refuse(layout, "input-unreadable", nrrd->diag, "cannot be read");
-    if (n < 8 || memcmp(nrrd->text, "NRRD000", 7) != 0)
+    enum ts_status status = ts_header_read(layout, &nrrd->header, nrrd->diag);
+    if (status != TS_OK)
+        return status;
+    const char *text = nrrd->header.text;
+    if (nrrd->header.n < 8 || memcmp(text, "NRRD000", 7) != 0)
         return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "is no NRRD file");
-    if (nrrd->text[7] < '1' || nrrd->text[7] > '5')
+    if (text[7] < '1' || text[7] > '5')
         return ts_volume_refuse(layout, "nrrd-header", nrrd->diag,
                                 "is of version NRRD000%c; 1 to 5 are read",
-                                isalnum((unsigned char)nrrd->text[7]) ? nrrd->text[7] : '?');
-    enum ts_status status = TS_OK;
-    bool first = true, ended = false;
-    while (nrrd->length < n && !ended && status == TS_OK) {
-        char *line = nrrd->text + nrrd->length, *end = memchr(line, '\n', n - nrrd->length);
-        if (!end && n == HEADER_BYTES)
+                                isalnum((unsigned char)text[7]) ? text[7] : '?');
+    bool ended = false;
+    (void)ts_header_line(&nrrd->header);
+    while (!ended && status == TS_OK) {
+        char *line = ts_header_line(&nrrd->header);
+        if (!line && nrrd->header.file && nrrd->header.length == nrrd->header.n)
+            break;
+        if (!line)
             return ts_volume_refuse(layout, "nrrd-header", nrrd->diag,
                                     "has a header that does not end");
-        const size_t length = end ? (size_t)(end - line) : n - nrrd->length;
-        nrrd->length += length + (end != NULL);
-        line[length] = '\0';
-        if (length > 0 && line[length - 1] == '\r')
-            line[length - 1] = '\0';
         ended = *line == '\0';
-        if (!first && !ended)
+        if (!ended)
             status = take_line(nrrd, line);
-        first = false;
     }
-    if (status == TS_OK && !ended && !nrrd->data_file)
-        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag,
-                                "has a header that does not end");
     return status;
 }
 
@@ -573,7 +510,7 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
         return ts_volume_refuse(
             nrrd->layout, "nrrd-header", nrrd->diag,
             "states its spacings only by 'axis mins' and 'axis maxs', which are not read");
-    if (nrrd->skip < 0 && nrrd->layout->gzip)
+    if (nrrd->header.skip < 0 && nrrd->layout->gzip)
         return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
                                 "has a byte skip of -1, which only raw values can have");
     return TS_OK;
@@ -721,6 +658,9 @@ static void take_geometry(const struct nrrd *nrrd)
     for (int d = 0; nrrd->has_directions && d < 3; d++)
         layout->spacing[d] = ts_length(nrrd->directions[d]);
     layout->has_transform = nrrd->has_directions && nrrd->patient && nrrd->has_origin;
+    layout->unplaced_hint =
+        "in Python: nrrd.write('NEW.nrrd', nrrd.read('FILE')[0]), and then input: {nrrd: "
+        "NEW.nrrd}, has its values without place and spacings; the package is pynrrd";
     for (int i = 0; i < 3 && layout->has_transform; i++) {
         for (int d = 0; d < 3; d++)
             layout->transform[i][d] = nrrd->signs[i] * nrrd->directions[d][i];
@@ -732,32 +672,9 @@ static void take_geometry(const struct nrrd *nrrd)
 static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set)
 {
     struct volume_layout *layout = nrrd->layout;
-    uint64_t start = nrrd->length;
-    if (nrrd->data_file) {
-        const size_t folder = (size_t)(ts_base_name(layout->path) - layout->path);
-        const char *path =
-            ts_arena_printf(layout->arena, "%.*s%s", (int)folder, layout->path, nrrd->data_file);
-        if (!path)
-            return ts_diag_no_memory(nrrd->diag, folder);
-        const enum ts_status status = ts_volume_open_values(layout, set, path, nrrd->diag);
-        if (status != TS_OK)
-            return status;
-        start = 0;
-    }
-    uint64_t bytes = ts_dtype_bytes(layout->stored);
-    for (int d = 0; d < 3; d++)
-        bytes = layout->n[d] > 0 && bytes <= (uint64_t)INT64_MAX / (uint64_t)layout->n[d]
-                    ? bytes * (uint64_t)layout->n[d]
-                    : INT64_MAX;
-    const uint64_t file = (uint64_t)layout->found.st_size;
-    layout->start = start;
-    if (nrrd->skip < 0 && bytes <= file &&
-        file - bytes >= start) /* the values are at the file's end */
-        layout->start = file - bytes;
-    else if (nrrd->skip > 0 && layout->gzip)
-        layout->skip = (uint64_t)nrrd->skip;
-    else if (nrrd->skip > 0)
-        layout->start += (uint64_t)nrrd->skip;
+    const enum ts_status status = ts_header_find_values(layout, &nrrd->header, set, nrrd->diag);
+    if (status != TS_OK)
+        return status;
     return layout->gzip && !ts_gzip_is(layout->fd, layout->start)
                ? ts_volume_refuse(layout, "nrrd-encoding", nrrd->diag,
                                   "says gzip, and its values are not")
@@ -787,6 +704,8 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
     }
     layout.quantity = (enum ts_quantity)params->quantity;
     layout.labels = nrrd.segments && !nrrd.fractions;
+    if (status == TS_OK)
+        status = ts_header_use_own(&layout, &nrrd.header, ts_volume_quantity_given(set), diag);
     return ts_volume_source_take(&layout, status, source, diag);
 }
 
@@ -797,4 +716,5 @@ const struct source_format nrrd_format = {
     .n_params = sizeof nrrd_params / sizeof nrrd_params[0],
     .params_bytes = sizeof(struct nrrd_params),
     .open = open_nrrd,
+    .resolve = ts_volume_resolve,
 };

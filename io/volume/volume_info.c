@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The file is opened by its own format with the parameters at their defaults, so that the output
- * shows what a run would see. No file says if its numbers are Hounsfield units, so the input is
- * printed for both cases. A gzip stream is inflated as well, since only its checksum tells a
- * damaged file from a whole one; MOST_INFLATED bounds the time for this to less than a second.
+ * shows what a run would see. Few files say if their numbers are Hounsfield units, so the
+ * input is printed for both cases. A gzip stream is inflated as well, since only its checksum tells
+ * a damaged file from a whole one; MOST_INFLATED bounds the time for this to less than a second.
  */
 #include "io/volume/volume_info.h"
 
@@ -68,7 +68,9 @@ static void print_text(const struct source *source, const struct source_format *
                 MOST_INFLATED >> 20);
     fprintf(stream, "  as an input: %s ", format->name);
     ts_try_word(stream, path);
-    fputs("   (add quantity=hu where the values are Hounsfield units)\n", stream);
+    if (image->quantity == TS_INTENSITY)
+        fputs("   (add quantity=hu where the values are Hounsfield units)", stream);
+    fputc('\n', stream);
 }
 
 static void print_json(const struct source *source, const struct source_format *format,

@@ -281,6 +281,30 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
                           : TS_OK;
 }
 
+void ts_volume_take_quantity(struct volume_layout *layout, const char *name, const char *unit,
+                             bool given)
+{
+    for (const struct choice *choice = ts_volume_quantity_choices; choice->name; choice++) {
+        const enum ts_quantity quantity = (enum ts_quantity)choice->value;
+        if (strcmp(choice->name, name) != 0 || (given && quantity != layout->quantity))
+            continue;
+        layout->quantity = quantity;
+        layout->unit = strlen(unit) < 64 ? unit : NULL;
+    }
+}
+
+enum { QUANTITY = 1 }; /* index of the parameter */
+
+bool ts_volume_quantity_given(const struct param_set *set)
+{
+    return set->given >> QUANTITY & 1;
+}
+
+void ts_volume_resolve(struct param_set *set, const struct source *source)
+{
+    *(int32_t *)ts_param_field(set, QUANTITY) = (int32_t)source->image.quantity;
+}
+
 /* Closes and frees what the layout holds. */
 static void close_layout(struct volume_layout *layout)
 {
@@ -309,7 +333,7 @@ static bool stays_in_folder(const char *path, const char *values)
 enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set,
                                      const char *path, struct ts_diag *diag)
 {
-    struct volume_layout values, header = *layout;
+    struct volume_layout values;
     if (!stays_in_folder(layout->path, path))
         return ts_volume_refuse(layout, "volume-link-outside", diag,
                                 "has its values in %s, which leads out of its folder",
@@ -319,11 +343,11 @@ enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct 
         close_layout(&values);
         return status;
     }
-    layout->path = values.path;
+    close(layout->fd);
+    layout->path = path;
     layout->fd = values.fd;
     layout->found = values.found;
-    layout->arena = values.arena;
-    close_layout(&header);
+    ts_arena_destroy(values.arena);
     return TS_OK;
 }
 
@@ -644,7 +668,7 @@ static enum ts_status volume_source_describe(struct volume_source *source, struc
     image->dtype = dtype_of(layout, &largest);
     image->quantity = layout->quantity;
     image->labels = layout->labels ? 2 : 0;
-    image->unit = ts_source_unit(layout->quantity);
+    image->unit = layout->unit ? layout->unit : ts_source_unit(layout->quantity);
     for (int d = 0; d < 3; d++) {
         const int from = layout->views_first && d < 2 ? 1 + d : 2 - d;
         image->axes[d] =
@@ -658,15 +682,7 @@ static enum ts_status volume_source_describe(struct volume_source *source, struc
                             : NULL;
     if (wrong) {
         ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-        return ts_diag_hint(
-            diag, layout->upwards
-                      ? "in Python: nibabel.save(nibabel.processing.resample_to_output("
-                        "nibabel.load('FILE')), 'NEW.nii'), and then input: {nifti: NEW.nii}, "
-                        "resamples it; without a transform that is wrong (sform_code 0, "
-                        "qform_code 0) it is read without its place"
-                      : "in Python: nrrd.write('NEW.nrrd', nrrd.read('FILE')[0]), and then input: "
-                        "{nrrd: NEW.nrrd}, has its values without place and spacings; the "
-                        "package is pynrrd");
+        return ts_diag_hint(diag, "%s", layout->unplaced_hint);
     }
     source->making.rounds =
         image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));

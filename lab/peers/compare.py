@@ -8,6 +8,7 @@ import scipy
 import scipy.ndimage
 import skimage
 import skimage.exposure
+import skimage.measure
 import skimage.restoration
 import skimage.transform
 
@@ -233,12 +234,40 @@ def clahe(table):
         table.row(f"clahe {dtype}, 8 x 8 tiles", ours, "OpenCV", theirs["OpenCV"], 1.5, off, 0)
 
 
+def ball_of(radius):
+    at = numpy.indices(3 * [2 * radius + 1]) - radius
+    return (at**2).sum(0) <= radius**2
+
+
+def masks(table):
+    """On voxels of 1 mm, of which those of one value are the mask: bodies, shells and specks."""
+    shape = (64, 256, 256)
+    table.head(f"masks of u8, {shape}: SciPy binary_erosion, binary_fill_holes, label, distance_transform_edt; scikit-image")
+    source = peers.image("u8", shape)
+    label = int(numpy.bincount(source.ravel()).argmax())
+    mask = source == label
+    ball = ball_of(2)
+    rows = (
+        ("morphology", "operation=erode radius=2", "u1", lambda: scipy.ndimage.binary_erosion(mask, ball, border_value=1), 0),
+        ("morphology", "operation=dilate radius=2", "u1", lambda: scipy.ndimage.binary_dilation(mask, ball), 0),
+        ("morphology", "operation=fill_holes", "u1", lambda: scipy.ndimage.binary_fill_holes(mask), 0),
+        ("components", "output=mask", "u1", lambda: scipy.ndimage.label(mask)[0] > 0, 0),
+        ("components", "neighbors=26 output=mask", "u1", lambda: skimage.measure.label(mask) > 0, 0),
+        ("distance", "", "f4", lambda: scipy.ndimage.distance_transform_edt(~mask), 1.2e-7),
+    )
+    for stage, parameters, kind, call, bound in rows:
+        name = "scikit-image" if "26" in parameters else "SciPy"
+        ours, theirs = peers.compare(stage, "u8", shape, f"{parameters} label={label}".strip(), "ct", {name: call})
+        off = difference(peers.apply(stage, source, f"{parameters} label={label}".strip(), kind), call())
+        table.row(f"{stage} {parameters}", ours, name, theirs[name], 5, off, bound)
+
+
 def main():
     cv2.setNumThreads(1)
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, median, nlm, tv, bilateral, radon, fbp, contrast, convolve, gaussian, clahe):
+    for comparison in (box, histogram, median, nlm, tv, bilateral, radon, fbp, contrast, convolve, gaussian, clahe, masks):
         comparison(table)
     table.close()
 

@@ -2,8 +2,8 @@
  *
  * One case of a stage and the same work by its peers, on the same buffers of a device, in turns.
  */
-#ifndef TESTS_COMPARISON_H
-#define TESTS_COMPARISON_H
+#ifndef LAB_PEERS_COMPARISON_H
+#define LAB_PEERS_COMPARISON_H
 
 #include "cuda/device/driver.h"
 #include "lab/bench/bench.h"

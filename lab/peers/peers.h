@@ -2,8 +2,8 @@
  *
  * tomostage-bench-peers asks other libraries for the same work on the same buffers of the device.
  */
-#ifndef TESTS_PEERS_H
-#define TESTS_PEERS_H
+#ifndef LAB_PEERS_PEERS_H
+#define LAB_PEERS_PEERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -90,5 +90,8 @@ enum ts_status ts_chain_read(const struct ts_context *context, const char *text,
 /* Returns the chain with every parameter written out, as YAML without any path, for the record in
    results. The caller frees it; NULL if memory is out. */
 char *ts_chain_canonical(const struct ts_chain *chain);
+/* Returns true if the chain is that of a caller of the library, whom messages tell of functions and
+   not of the command line: an input is an array, or the process is no program of this project. */
+bool ts_chain_is_of_caller(const struct ts_chain *chain);
 
 #endif

@@ -53,7 +53,10 @@ static const struct choice codecs[] = {
 
 const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
     PARAM(struct chain_output, compression, .unit = "", .choices = compressions,
-          .init.choice = CHAIN_DEFLATE, .doc = "how an HDF5 file stores the values of images"),
+          .init.choice = CHAIN_DEFLATE,
+          .doc =
+              "how an HDF5, NRRD or MetaImage file stores the values of images; the latter two are "
+              "compressed in one way, or not"),
     PARAM(struct chain_output, dtype, .unit = "", .choices = dtypes, .init.choice = CHAIN_OWN,
           .doc = "the type in which an HDF5 file stores the values of images"),
     PARAM(struct chain_output, window, .optional = true, .unit = "value",
@@ -450,7 +453,7 @@ static void take_over(const struct node *map, const struct param_set *other, str
                ts_param_bytes(set->params[i].kind));
         set->spans[i] = other->spans[i];
         set->given |= 1U << i;
-        set->own_units |= other->own_units & 1U << i;
+        set->given_in_unit |= other->given_in_unit & 1U << i;
         set->own_values[i] = other->own_values[i];
     }
 }

@@ -293,9 +293,9 @@ char *ts_chain_canonical(const struct ts_chain *chain)
 size_t ts_chain_text(const struct ts_chain *chain, bool one_line, char *text, size_t size)
 {
     size_t length = 0;
-    char *written =
-        write_chain(chain, (struct writing){.given = true, .one_line = one_line}, &length);
-    if (size > 0)
+    const struct writing writing = {.given = true, .one_line = one_line};
+    char *written = chain ? write_chain(chain, writing, &length) : NULL;
+    if (text && size > 0)
         snprintf(text, size, "%s", written ? written : "");
     free(written);
     return written ? length : 0;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
+#include "io/source/memory.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
 #include "pipeline/chain/yaml.h"
@@ -73,8 +75,15 @@ enum ts_status ts_chain_read(const struct ts_context *context, const char *text,
                              const char *name, const char *folder, struct ts_chain **chain,
                              struct ts_diag *diag)
 {
-    return parse(context, text ? text : "", text ? length : 0, name ? name : "chain", folder, true,
-                 chain, diag);
+    if (chain)
+        *chain = NULL;
+    if (ts_arguments_lack(diag, "chain", chain))
+        return TS_BAD_CHAIN;
+    if (!text && length > 0)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "argument-null"},
+                             "the argument 'text' is NULL, and its length is %zu", length);
+    return parse(context, text ? text : "", length, name ? name : "chain", folder, true, chain,
+                 diag);
 }
 
 enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
@@ -107,7 +116,10 @@ static void hint_for(const char *path, struct ts_diag *diag)
 enum ts_status ts_context_load_chain(struct ts_context *context, const char *path,
                                      struct ts_chain **chain, struct ts_diag *diag)
 {
-    *chain = NULL;
+    if (chain)
+        *chain = NULL;
+    if (ts_arguments_lack(diag, "path, chain", path, chain))
+        return TS_BAD_CHAIN;
     char *text = malloc(TREE_MAX_BYTES + 1), *folder = NULL;
     if (!text)
         return ts_diag_no_memory(diag, TREE_MAX_BYTES + 1);
@@ -150,6 +162,9 @@ void ts_chain_destroy(struct ts_chain *chain)
 {
     if (!chain)
         return;
+    for (int32_t i = 0; i < chain->n_sources; i++)
+        if (chain->sources[i].format == &memory_format)
+            ts_memory_leave(((const struct memory_params *)chain->sources[i].set.values)->input);
     ts_arena_destroy(chain->arena);
     free(chain);
 }

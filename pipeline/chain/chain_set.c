@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/number.h"
+#include "core/path.h"
 #include "io/scan/file_kind.h"
 #include "io/scan/hdf5_info.h"
 #include "pipeline/chain/chain_build.h"
@@ -61,11 +63,15 @@ enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *so
 
 enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
+    if (ts_arguments_lack(diag, "chain, path", chain, path))
+        return TS_BAD_CHAIN;
     return ts_chain_set_path(chain, &chain->sources[0], path, diag);
 }
 
 enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
+    if (ts_arguments_lack(diag, "chain, path", chain, path))
+        return TS_BAD_CHAIN;
     if (!*path)
         return ts_diag_error(diag, TS_BAD_CHAIN,
                              &(struct diag_site){.code = "path-empty", .stage = "output"},
@@ -80,6 +86,9 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
         ts_diag_error(diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "output-suffix", .stage = "output"},
                       "'%s' does not end in the suffix of an output format", path);
+        if (ts_ends_in(path, ".csv") || ts_ends_in(path, ".tsv"))
+            return ts_diag_hint(diag, "numbers leave a result by `tomostage tables R.h5 -o %s`",
+                                ts_base_name(path));
         return ts_diag_hint(
             diag, "known: %s; a folder is an output of the chain, such as output: {dicom: FOLDER}",
             known);
@@ -191,6 +200,38 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
     return TS_BAD_CHAIN;
 }
 
+/* Replaces the path of an output of this format, or adds the output: output.nifti=PATH. Returns
+   false if the key is no format. */
+static bool assign_sink(struct ts_chain *chain, struct assignment *at, const char *key)
+{
+    struct chain_output *output = &chain->output;
+    const struct sink_format *format = ts_sink_find(key);
+    const struct load load = {.arena = chain->arena, .diag = at->tree.diag};
+    char hint[512];
+    if (at->set != &at->output || (!format && strcmp(key, "hdf5") != 0))
+        return false;
+    const struct node *value = ts_oneline_value(&at->tree, at->value_start);
+    const char *text = value ? ts_load_text(load.diag, value, "output", "a path") : NULL;
+    const char *path = text ? ts_load_path(&load, text) : NULL;
+    const char *wrong = path ? ts_sink_misnamed(format, path, hint, sizeof hint) : NULL;
+    int32_t i = 0;
+    if (wrong) {
+        chain_set_refuse(at, at->value_start, strlen(text), "output-suffix", wrong);
+        ts_diag_hint(load.diag, "%s", hint);
+    }
+    if (!path || wrong)
+        return true;
+    while (i < output->n_sinks && output->sinks[i].format != format)
+        i++;
+    if (!format) {
+        output->path = path;
+        return true;
+    }
+    output->sinks[i] = (struct chain_sink){.format = format, .path = path};
+    output->n_sinks += i == output->n_sinks;
+    return true;
+}
+
 static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
 {
     struct ts_diag *diag = at->tree.diag;
@@ -198,6 +239,8 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         ts_arena_text(at->tree.arena, at->tree.text + at->parameter_start, at->parameter_length);
     if (!key)
         return ts_diag_no_memory(diag, at->parameter_length);
+    if (assign_sink(chain, at, key))
+        return TS_OK;
     size_t param;
     if (!ts_param_find(at->set->params, at->set->n_params, key, &param)) {
         const struct ts_span span =
@@ -243,6 +286,8 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
 
 enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag)
 {
+    if (ts_arguments_lack(diag, "chain, assignment", chain, assignment))
+        return TS_BAD_CHAIN;
     const size_t length = strlen(assignment), count = ts_diag_count(diag),
                  errors = ts_diag_error_count(diag);
     struct assignment at = {.tree = {.diag = diag, .text = assignment, .length = length},

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
+
 struct ts_context {
     struct sandbox *sandbox;
     struct stage_registry *stages;
@@ -19,17 +21,22 @@ enum ts_status ts_context_create(const struct ts_settings *given, struct ts_cont
                                  struct ts_diag *diag)
 {
     struct ts_settings settings = {.size = sizeof settings};
-    struct ts_context *context = calloc(1, sizeof *context);
+    if (out)
+        *out = NULL;
+    if (ts_arguments_lack(diag, "context", out))
+        return TS_BAD_CHAIN;
     if (given)
         memcpy(&settings, given,
                given->size > 0 && given->size < sizeof settings ? given->size : sizeof settings);
+    if (ts_arguments_refuse_negative(diag, "settings.threads", (double)settings.threads) != TS_OK)
+        return TS_BAD_CHAIN;
+    struct ts_context *context = calloc(1, sizeof *context);
     if (context) {
         context->sandbox = ts_sandbox_create(settings.sandbox);
         context->stages = ts_registry_create();
     }
     if (!context || !context->sandbox || !context->stages) {
         ts_context_destroy(context);
-        *out = NULL;
         return ts_diag_no_memory(diag, sizeof *context);
     }
     context->threads = settings.threads < INT_MAX ? (int)settings.threads : INT_MAX;

@@ -124,6 +124,19 @@ static void write_default(struct json *json, const struct param *param)
     ts_json_param(json, param, &param->init);
 }
 
+/* A rule is a text, or a map of names and patterns. */
+static void write_rule(struct json *json)
+{
+    ts_json_open_member(json, "type", '[');
+    ts_json_text(json, "string");
+    ts_json_text(json, "number");
+    ts_json_text(json, "object");
+    ts_json_close(json, ']');
+    ts_json_open_member(json, "additionalProperties", '{');
+    write_texts(json, "type", "string", "number");
+    ts_json_close(json, '}');
+}
+
 /* Writes which values the parameter can have. */
 static void write_value(struct json *json, const struct param *param)
 {
@@ -140,7 +153,10 @@ static void write_value(struct json *json, const struct param *param)
         ts_json_member_text(json, "type", "boolean");
         break;
     case PARAM_TEXT: /* `series: 2` is a text for us and a number in YAML */
-        write_texts(json, "type", "string", "number");
+        if (!param->rule)
+            write_texts(json, "type", "string", "number");
+        else
+            write_rule(json);
         break;
     case PARAM_TEXTS:
         write_text_or_texts(json);

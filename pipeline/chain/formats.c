@@ -16,13 +16,15 @@
 #include "io/scan/result.h"
 #include "io/scan/tiff.h"
 #include "io/source/memory.h"
+#include "io/volume/mha.h"
 #include "io/volume/nifti.h"
 #include "io/volume/npy.h"
 #include "io/volume/nrrd.h"
 
 const struct source_format *const ts_source_formats[] = {
     &dicom_format, &nexus_format, &exchange_format, &hdf5_format, &result_format, &tiff_format,
-    &nifti_format, &nrrd_format,  &npy_format,      &mask_format, &memory_format, NULL};
+    &nifti_format, &nrrd_format,  &mha_format,      &npy_format,  &mask_format,   &memory_format,
+    NULL};
 
 const struct source_format *ts_source_format_find(const char *name)
 {

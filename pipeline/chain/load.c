@@ -11,65 +11,9 @@
 
 #include "core/number.h"
 #include "core/unit.h"
+#include "io/source/memory.h"
 #include "pipeline/chain/formats.h"
 #include "stages/engine/registry.h"
-
-/* ---- names, texts and paths ------------------------------------------------------------------ */
-
-/* Loads names, texts and paths of a chain's tree, and reports what is wrong with them. */
-
-const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_span span,
-                            const char *owner, const char *what, const char *const *names, size_t n)
-{
-    char shown[TREE_SHOWN_BYTES], known[512], code[64];
-    const char *nearest = ts_diag_is_full(diag) ? NULL : ts_nearest_name(text, names, n);
-    snprintf(code, sizeof code, "unknown-%s", what);
-    const struct diag_site site = {.code = code, .span = span, .stage = owner};
-    ts_tree_shown(text, shown);
-    if (nearest)
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'; did you mean '%s'?", what, shown,
-                      nearest);
-    else
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'", what, shown);
-    ts_list_names(known, sizeof known, names, n);
-    ts_diag_hint(diag, n > 0 ? "known: %s" : "there is none%s", known);
-    return nearest;
-}
-
-void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner,
-                      const char *what)
-{
-    char found[TREE_SHOWN_BYTES + 2];
-    if (node->kind != NODE_REFUSED)
-        ts_diag_error(diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
-                      "%s is expected, found %s", what, ts_tree_describe(node, found));
-}
-
-const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner,
-                         const char *expected)
-{
-    if (node->kind != NODE_REFUSED && node->text && !ts_tree_is_nothing(node))
-        return node->text;
-    ts_load_expected(diag, node, owner, expected);
-    return NULL;
-}
-
-const char *ts_load_path(const struct load *load, const char *path)
-{
-    const char *folder = load->folder;
-    const size_t length = folder ? strlen(folder) : 0;
-    const char *joined;
-    if (length == 0 || path[0] == '/')
-        joined = ts_arena_text(load->arena, path, strlen(path));
-    else
-        joined =
-            ts_arena_printf(load->arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/",
-                            strncmp(path, "./", 2) || !path[2] ? path : path + 2);
-    if (!joined)
-        ts_diag_no_memory(load->diag, length + strlen(path) + 2);
-    return joined;
-}
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -95,6 +39,20 @@ static bool expected(const struct load *load, const struct node *value, const st
 static bool is_scalar(const struct node *value)
 {
     return value->kind == NODE_SCALAR && !ts_tree_is_nothing(value);
+}
+
+/* Adds to the error about a list in place of one number that it may be meant as a sweep. */
+static bool hint_at_sweep(const struct load *load, const struct node *value,
+                          const struct param_set *set, size_t i)
+{
+    const enum param_kind kind = set->params[i].kind;
+    const char *name = set->params[i].name;
+    if (value->kind == NODE_LIST && load->sweep && kind != PARAM_NUMBERS)
+        ts_diag_hint(load->diag,
+                     "one value is taken; a sweep computes the result for each of several: "
+                     "%s: {sweep: [1, 2, 4]}, on one line %s={sweep 1 2 4}",
+                     name, name);
+    return false;
 }
 
 static bool in_quotes(const struct load *load, const struct node *value,
@@ -157,7 +115,7 @@ static void turn_angles(struct param_set *set)
     const int32_t choice = *(const int32_t *)ts_param_field(set, unit);
     const bool radians = !strcmp(ts_choice_name(set->params[unit].choices, choice), "radian");
     for (size_t i = 0; i < set->n_params; i++)
-        if ((set->own_units >> i & 1) && set->params[i].in_angle_unit)
+        if ((set->given_in_unit >> i & 1) && set->params[i].in_angle_unit)
             *(double *)ts_param_field(set, i) =
                 radians ? set->own_values[i] * M_PI / 180 : set->own_values[i];
 }
@@ -174,7 +132,7 @@ static bool take_unit(const struct load *load, const char *text, const char *num
         if (!integer) {
             *real = value;
             if (param->in_angle_unit) {
-                set->own_units |= UINT32_C(1) << i;
+                set->given_in_unit |= UINT32_C(1) << i;
                 set->own_values[i] = value;
             }
             return true;
@@ -190,7 +148,7 @@ static bool take_unit(const struct load *load, const char *text, const char *num
     const bool single = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
     if (!load->path && single && is_in_pixels(param) &&
         ts_unit_convert(number, unit, "mm", &value)) {
-        set->own_units |= UINT32_C(1) << i;
+        set->given_in_unit |= UINT32_C(1) << i;
         set->own_values[i] = value;
         return true;
     }
@@ -206,7 +164,8 @@ static bool read_number(const struct load *load, const struct node *value, struc
     const char *unit;
     if (value->kind != NODE_LIST || !value->text) {
         if (!is_scalar(value))
-            return expected(load, value, set, i, integer ? "an integer" : "a number");
+            return expected(load, value, set, i, integer ? "an integer" : "a number") ||
+                   hint_at_sweep(load, value, set, i);
         if (in_quotes(load, value, set, i, "a number"))
             return false;
     }
@@ -218,7 +177,7 @@ static bool read_number(const struct load *load, const struct node *value, struc
         return take_unit(load, value->text, number, unit, set, i, integer, real);
     ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s",
                    ts_tree_describe(value, found), wrong);
-    return false;
+    return hint_at_sweep(load, value, set, i);
 }
 
 /* Names match in any case, since other tools write Ram-Lak and Hann; results record our
@@ -301,15 +260,32 @@ static const char *read_text(const struct load *load, const struct node *value,
         ts_param_error(set, param->name, "path-empty", load->diag, "the path is empty");
         return NULL;
     }
-    if (is_path)
-        return ts_load_path(load, value->text);
-    return value->text;
+    const bool names_array = is_path && !strcmp(param->name, memory_format.name);
+    return is_path && !names_array ? ts_load_path(load, value->text) : value->text;
+}
+
+/* Returns the text of a rule that is given as a map, {modality: CT}: "modality=CT". NULL if its
+   values are no texts (reported), or if memory is out. */
+static const char *rule_text(const struct load *load, const struct node *map,
+                             const struct param_set *set, size_t i)
+{
+    const char *text = "";
+    for (const struct node *entry = map->first; entry && text; entry = entry->next) {
+        if (!is_scalar(entry)) {
+            expected(load, entry, set, i, "a text or a pattern");
+            return NULL;
+        }
+        text = ts_arena_printf(load->arena, "%s%s%s=%s", text, *text ? "; " : "", entry->key->text,
+                               entry->text);
+    }
+    return text;
 }
 
 static bool load_text(const struct load *load, const struct node *value, struct param_set *set,
                       size_t i)
 {
-    const char *text = read_text(load, value, set, i);
+    const bool is_rule = set->params[i].rule && value->kind == NODE_MAP;
+    const char *text = is_rule ? rule_text(load, value, set, i) : read_text(load, value, set, i);
     const char *copy = text ? ts_arena_text(load->arena, text, strlen(text)) : NULL;
     if (text && !copy)
         return no_memory(load, strlen(text));
@@ -438,7 +414,7 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
    once it is in degrees. */
 static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
 {
-    return ((set->own_units >> i & 1) && is_in_pixels(&set->params[i])) ||
+    return ((set->given_in_unit >> i & 1) && is_in_pixels(&set->params[i])) ||
            ts_param_check(set, i, load->diag) == TS_OK;
 }
 
@@ -587,8 +563,8 @@ static bool load_sweep(const struct load *load, const struct node *map, struct p
     bool ok = true;
     for (int64_t k = 0; k < n; k++, item = item->next) {
         ok &= ts_load_value(&single, item, set, i);
-        if (set->own_units >> i & 1) {
-            set->own_units &= ~(UINT32_C(1) << i);
+        if (set->given_in_unit >> i & 1) {
+            set->given_in_unit &= ~(UINT32_C(1) << i);
             ok = refuse_sweep(load, set, i, "unit-unknown",
                               "values of a sweep are not converted from mm to pixels");
             ts_diag_hint(load->diag, "give %s in pixels", set->params[i].name);
@@ -609,13 +585,13 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
 {
     _Alignas(16) unsigned char before[64];
     const struct ts_span span = set->spans[i];
-    const uint32_t given = set->given, own_units = set->own_units;
+    const uint32_t given = set->given, given_in_unit = set->given_in_unit;
     const size_t size = ts_param_bytes(set->params[i].kind);
     const bool swept = load->sweep && value->kind == NODE_MAP && is_sweep(value);
     memcpy(before, ts_param_field(set, i), size);
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;
-    set->own_units &= ~(UINT32_C(1) << i);
+    set->given_in_unit &= ~(UINT32_C(1) << i);
     if (swept ? load_sweep(load, value, set, i) : load_kind(load, value, set, i)) {
         turn_angles(set);
         return true;
@@ -623,7 +599,7 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
     memcpy(ts_param_field(set, i), before, size);
     set->spans[i] = span;
     set->given = given;
-    set->own_units = own_units;
+    set->given_in_unit = given_in_unit;
     return false;
 }
 

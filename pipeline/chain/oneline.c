@@ -7,10 +7,12 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/number.h"
 #include "io/sink/sink.h"
 #include "pipeline/chain/formats.h"
+#include "pipeline/chain/load.h"
 #include "stages/engine/registry.h"
 
 /* ---- words, quoted texts, lists and sweeps --------------------------------------------------- */
@@ -633,6 +635,32 @@ static bool is_source(const struct reader *reader, const char *name)
     return !nearest && !(end > start && end < reader->tree->length && text[end] == '=');
 }
 
+/* Reports that the last segment, which has a path and the name of no stage, is no known output.
+   Returns false if it is something else. */
+static bool is_path_of_output(struct reader *reader, const struct node *name)
+{
+    const char *names[SINK_FORMATS + 1] = {"hdf5"}, *text = reader->tree->text;
+    const char *stages[CHAIN_NAMES];
+    size_t n = 1, start = reader->at, end;
+    while (start < reader->tree->length && is_space(text[start]))
+        start++;
+    for (end = start; end < reader->tree->length && text[end] != '|' && text[end] != '='; end++)
+        ;
+    const bool has_path = end > start && (end == reader->tree->length || text[end] != '=');
+    for (size_t i = 0; ts_sink_formats[i]; i++)
+        names[n++] = ts_sink_formats[i]->name;
+    const size_t n_stages = ts_registry_names(reader->tree->stages, stages, CHAIN_NAMES);
+    if (!has_path || !only_outputs_follow(reader) ||
+        ts_registry_find(reader->tree->stages, name->text) ||
+        (!ts_nearest_name(name->text, names, n) && ts_nearest_name(name->text, stages, n_stages)))
+        return false;
+    ts_load_unknown(reader->tree->diag, name->text, name->span, NULL, "output", names, n);
+    if (!strcasecmp(name->text, "csv") || !strcasecmp(name->text, "tsv"))
+        ts_diag_hint(reader->tree->diag,
+                     "numbers leave a result by `tomostage tables R.h5 -o t.%s`", name->text);
+    return true;
+}
+
 /* Reads one segment into the root's input, stages or output. */
 static bool read_segment(struct reader *reader, struct node *stages, bool first)
 {
@@ -656,6 +684,8 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         }
         return read_output(reader, name, map);
     }
+    if (!first && is_path_of_output(reader, name))
+        return false;
     struct node *stage = read_parameters(reader, name->text, map)
                              ? ts_tree_node(reader->tree, NODE_MAP, name->span)
                              : NULL;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/arguments.h"
 #include "io/file/digest.h"
 #include "io/sink/sink.h"
 #include "pipeline/chain/context.h"
@@ -44,6 +45,8 @@ static enum ts_status plugin_add(struct ts_context *context, const struct ts_sta
 enum ts_status ts_context_add_stage(struct ts_context *context, const struct ts_stage *stage,
                                     struct ts_diag *diag)
 {
+    if (ts_arguments_lack(diag, "stage", stage))
+        return TS_BAD_CHAIN;
     return plugin_add(context, &stage, 1, NULL, diag);
 }
 
@@ -113,6 +116,8 @@ static enum ts_status add_stages(struct ts_context *context, void *library, cons
 enum ts_status ts_context_load(struct ts_context *context, const char *path, struct ts_diag *diag)
 {
     char sha256[DIGEST_TEXT_BYTES];
+    if (ts_arguments_lack(diag, "path", path))
+        return TS_BAD_CHAIN;
     /* The linker looks for a name without a slash elsewhere. */
     char *whole = realpath(path, NULL);
     const int error = whole ? digest_file(whole, sha256) : errno;

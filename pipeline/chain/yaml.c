@@ -285,7 +285,8 @@ bool ts_yaml_read(struct tree *tree)
     if (!tree->stopped && !tree->root) {
         ts_diag_error(tree->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "chain-empty", .span = {.line = 1, .column = 1}},
-                      "%s is empty", tree->what ? tree->what : "the chain");
+                      tree->length == 0 ? "%s is empty: its text has no bytes" : "%s is empty",
+                      tree->what ? tree->what : "the chain");
         if (!tree->what)
             ts_diag_hint(tree->diag,
                          "write `tomostage: 2`, and below it `input`, `stages` and `output`");

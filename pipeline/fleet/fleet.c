@@ -184,13 +184,13 @@ static void spread(struct run *run, int32_t node, int input, size_t bytes)
                total, bytes);
 }
 
-/* Copies the total of an input to host memory. */
+/* Hands device 0 an input's total on the host. */
 static enum ts_status collect_total(struct run *run, int32_t node, int input)
 {
-    int *device = &run->results[node].totals[input];
-    if (run->plan->n_ranks == 1 || !run->back_end->collect || *device < 0)
+    int *holder = &run->results[node].totals[input];
+    if (run->plan->n_ranks == 1 || !run->back_end->collect || *holder < 0)
         return TS_OK;
-    enum ts_status status = ts_devices_use(run, *device);
+    enum ts_status status = ts_devices_use(run, *holder);
     if (status == TS_OK)
         status = run->back_end->collect(run, node, input);
     const size_t bytes = total_bytes(run, node, input);
@@ -199,7 +199,7 @@ static enum ts_status collect_total(struct run *run, int32_t node, int input)
     const void *total = ts_stage_reduced_sum(own, input);
     if (status == TS_OK && total && own != first)
         memcpy(ts_stage_reduced_total(first, input), total, bytes);
-    *device = -1;
+    *holder = -1;
     const enum ts_status back = ts_devices_use(run, 0);
     return status == TS_OK ? back : status;
 }
@@ -461,14 +461,14 @@ static int count_written(const struct run *run, int32_t domain)
 
 /* Writes the slabs that the other ranks have computed in this round. Receives them even after a
    failure. */
-static enum ts_status write_others(struct run *run, int32_t domain, int64_t round,
+static enum ts_status write_others(struct run *run, int32_t domain, int64_t round_z,
                                    enum ts_status status)
 {
     const struct ts_plan *plan = run->plan;
     const int64_t nz = plan->nodes[domain].out.axes[0].n;
     for (int rank = 1; plan->rank == 0 && rank < plan->n_ranks; rank++) {
         int64_t z;
-        const int64_t n = ts_plan_slab_of(rank, nz, round, plan->slab_slices, &z);
+        const int64_t n = ts_plan_slab_of(rank, nz, round_z, plan->slab_slices, &z);
         for (int32_t i = 0; n > 0 && i < plan->n_nodes; i++) {
             if (!ts_run_is_written(run, i, domain))
                 continue;
@@ -487,16 +487,16 @@ static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_nu
                                 enum ts_status status)
 {
     const struct ts_plan *plan = run->plan;
-    const int64_t round = (slab_number - run->first_slab) * plan->slab_slices * plan->n_ranks;
+    const int64_t round_z = (slab_number - run->first_slab) * plan->slab_slices * plan->n_ranks;
     int64_t z;
-    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round,
+    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round_z,
                                       plan->slab_slices, &z);
     run->owed = plan->rank > 0 && n > 0 ? count_written(run, domain) : 0;
     if (status == TS_OK && n > 0)
         status = run->back_end->leave ? run->back_end->leave(run, slab_number)
                                       : ts_run_write_own(run, domain, z, n);
     send_failure(run);
-    return write_others(run, domain, round, status);
+    return write_others(run, domain, round_z, status);
 }
 
 /* Returns after how many rounds a slab is written. A device that is about to begin a slab needs the
@@ -506,6 +506,9 @@ static int64_t rounds_behind(const struct run *run)
     return run->back_end->leave ? PLAN_RING * run->plan->n_devices - 1 : 0;
 }
 
+/* Ends this rank's slab [z, z + n). A back end that only enqueues (it has leave()) begins to write
+   the slab here, and the slab of `behind` rounds ago leaves. For any other, `behind` is 0 and
+   let_leave() writes this very slab. */
 static enum ts_status fleet_write_slab(struct run *run, int32_t domain, int64_t z, int64_t n,
                                        enum ts_status status)
 {

@@ -10,11 +10,13 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/arguments.h"
 #include "core/available.h"
 #include "core/memory.h"
 #include "io/source/memory.h"
 #include "pipeline/plan/device_choice.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_axis.h"
 #include "stages/engine/transpose.h"
 
 /* ---- the CPU --------------------------------------------------------------------------------- */
@@ -125,6 +127,13 @@ static enum ts_status read_stage(struct ts_operator *op, const char *stage, stru
     if (op->chain->n_stages != 1)
         return operator_refuse(diag, "operator-stage",
                                "an operator is made of one stage, and none or several are named");
+    if (op->chain->n_sources != 1 || op->chain->output.path || op->chain->output.n_sinks > 0)
+        return operator_refuse(diag, "operator-stage",
+                               "an operator takes one array and makes one, and another input or an "
+                               "output is named");
+    if (op->chain->sweep.n > 0)
+        return operator_refuse(diag, "operator-stage",
+                               "an operator has one value of each parameter, and a sweep has many");
     const struct stage *named = op->chain->stages[0].stage;
     if (named->transpose)
         return TS_OK;
@@ -139,7 +148,6 @@ static enum ts_status read_stage(struct ts_operator *op, const char *stage, stru
 static enum ts_status take_input(struct ts_operator *op, const struct ts_image *in,
                                  struct ts_diag *diag)
 {
-    struct memory_input *input;
     const struct diag_site site = {.code = "operator-input"};
     if (in->rank != 3 || in->dtype != TS_F32 || in->masked)
         return ts_diag_error(diag, TS_BAD_INPUT, &site,
@@ -149,9 +157,9 @@ static enum ts_status take_input(struct ts_operator *op, const struct ts_image *
         .size = sizeof array, .data = op, .dtype = in->dtype, .rank = in->rank, .cuda_device = -1};
     for (int d = 0; d < in->rank; d++)
         array.n[d] = in->axes[d].n;
-    const enum ts_status status = ts_memory_input("in", &array, in, op->arena, &input, diag);
+    const enum ts_status status = ts_memory_input("in", &array, in, &op->input, diag);
     if (status == TS_OK)
-        op->forth.in = input->image;
+        op->forth.in = op->input->image;
     return status;
 }
 
@@ -270,13 +278,18 @@ static enum ts_status make(struct ts_operator *op, const char *stage, const stru
     const struct ts_options options = ts_options_known(given);
     op->allocator = ts_allocator_known(&options);
     op->threads = options.threads > 0 ? options.threads : ts_processors();
-    enum ts_status status = take_device(op, options.device, diag);
+    enum ts_status status = ts_options_check(&options, diag);
+    if (status == TS_OK)
+        status = take_device(op, options.device, diag);
     if (status == TS_OK)
         status = read_stage(op, stage, diag);
     if (status == TS_OK)
         status = take_input(op, in, diag);
     if (status == TS_OK)
         status = prepare_forth(op, diag);
+    if (status == TS_OK && ts_plan_axis_is_unset(&op->forth.in) &&
+        !ts_image_is_sinogram(&op->forth.out) && !ts_plan_own_center(&op->forth.set))
+        status = ts_plan_refuse_unset_axis(op->chain->stages[0].stage->name, diag);
     if (status == TS_OK)
         status = prepare_back(op, diag);
     return status == TS_OK ? op->calls->create(op, diag) : status;
@@ -286,8 +299,12 @@ enum ts_status ts_operator_create(const char *stage, const struct ts_image *in,
                                   const struct ts_options *options, struct ts_operator **out,
                                   struct ts_diag *diag)
 {
+    if (out)
+        *out = NULL;
+    if (ts_arguments_lack(diag, "stage, in, op", stage, in, out))
+        return TS_BAD_CHAIN;
     struct ts_operator *op = calloc(1, sizeof *op);
-    *out = NULL;
+    ts_diag_name_options(diag, true);
     if (op)
         op->arena = ts_arena_create();
     enum ts_status status = op && op->arena ? TS_OK : ts_diag_no_memory(diag, sizeof *op);
@@ -307,14 +324,17 @@ void ts_operator_destroy(struct ts_operator *op)
     if (op->calls)
         op->calls->destroy(op);
     ts_chain_destroy(op->chain);
+    ts_memory_leave(op->input);
     ts_arena_destroy(op->arena);
     free(op);
 }
 
 void ts_operator_describe(const struct ts_operator *op, struct ts_image *in, struct ts_image *out)
 {
-    *in = op->forth.in;
-    *out = op->forth.out;
+    if (op && in)
+        *in = op->forth.in;
+    if (op && out)
+        *out = op->forth.out;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -323,22 +343,30 @@ void ts_operator_describe(const struct ts_operator *op, struct ts_image *in, str
 struct batch {
     unsigned char *data;
     int64_t n, step;
+    struct ts_array array; /* with strides */
 };
 
-/* Returns why the array does not hold images like this one on the operator's device, or NULL. */
+/* Returns why the array does not hold images like this one on the operator's device, which may be
+ * written to `text`, or NULL. */
 static const char *misfit(const struct ts_operator *op, const struct ts_array *array,
-                          const struct ts_image *image, struct batch *batch)
+                          const struct ts_image *image, struct batch *batch, char text[ARRAY_WRONG])
 {
     struct ts_array full = *array;
     const int first = array->rank - 3;
     int64_t packed = (int64_t)sizeof(float);
-    full.cuda_device = -1;
-    const char *wrong = ts_array_refusal(&full);
+    if (full.cuda_device >= 0)
+        full.cuda_device = -1; /* the batch axis of arrays of a device may have any stride, too */
+    const char *wrong = ts_array_refusal(&full, text);
     if (wrong)
         return wrong;
-    if (op->device ? array->cuda_device != op->device->index : array->cuda_device >= 0)
-        return op->device ? "is not in the memory of the operator's device"
-                          : "is in the memory of a device, and the operator computes on the CPU";
+    if (array->cuda_device != (op->device ? op->device->index : -1)) {
+        char device[16] = "the CPU, -1";
+        if (op->device)
+            snprintf(device, sizeof device, "%d", op->device->index);
+        snprintf(text, ARRAY_WRONG, "has cuda_device %ld, and that of the operator is %s",
+                 (long)array->cuda_device, device);
+        return text;
+    }
     if (array->dtype != TS_F32)
         return "is not of type f32";
     if (first < 0)
@@ -350,24 +378,16 @@ static const char *misfit(const struct ts_operator *op, const struct ts_array *a
             return "has images that are not in C order";
         packed *= full.n[first + d];
     }
-    *batch = (struct batch){full.data, first ? full.n[0] : 1, first ? full.stride[0] : 0};
+    *batch = (struct batch){full.data, first ? full.n[0] : 1, first ? full.stride[0] : 0, full};
     return NULL;
-}
-
-/* Returns the end of the memory between the first and the last image, and sets *begin to its
- * start. */
-static const unsigned char *range_of(const struct batch *batch, const struct ts_image *image,
-                                     const unsigned char **begin)
-{
-    const int64_t last = (batch->n - 1) * batch->step;
-    *begin = batch->data + (last < 0 ? last : 0);
-    return batch->data + (last > 0 ? last : 0) + ts_image_bytes(image);
 }
 
 static enum ts_status refuse_array(struct ts_diag *diag, const char *name, const char *wrong)
 {
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "operator-array"},
-                         "the array '%s' %s", name, wrong);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "operator-array"},
+                  "the array '%s' %s", name, wrong);
+    return wrong == ts_array_overlap ? ts_diag_hint(diag, "%s", ts_array_overlap_hint)
+                                     : TS_BAD_INPUT;
 }
 
 /* Checks both arrays of a call. */
@@ -376,18 +396,19 @@ static enum ts_status operator_check(const struct ts_operator *op, const struct 
                                      const struct ts_array *out, const struct ts_image *out_image,
                                      struct batch *to, struct ts_diag *diag)
 {
-    const unsigned char *first, *other;
-    const char *wrong = misfit(op, in, in_image, from);
+    char text[ARRAY_WRONG];
+    const char *wrong = misfit(op, in, in_image, from, text);
     if (wrong)
         return refuse_array(diag, "in", wrong);
-    wrong = misfit(op, out, out_image, to);
+    wrong = misfit(op, out, out_image, to, text);
+    if (!wrong && to->n > 1 && llabs(to->step) < (int64_t)ts_image_bytes(out_image))
+        wrong = ts_array_overlap;
     if (wrong)
         return refuse_array(diag, "out", wrong);
     if (from->n != to->n)
         return refuse_array(diag, "out", "has another number of images than 'in'");
-    const unsigned char *end = range_of(from, in_image, &first),
-                        *other_end = range_of(to, out_image, &other);
-    return first < other_end && other < end ? refuse_array(diag, "out", "overlaps 'in'") : TS_OK;
+    return ts_array_meets(&from->array, &to->array) ? refuse_array(diag, "out", "overlaps 'in'")
+                                                    : TS_OK;
 }
 
 /* Has the drivers report to the diag of the present call. */
@@ -406,6 +427,8 @@ static enum ts_status call(struct ts_operator *op, struct operator_side *first,
                            const struct ts_array *out, void *stream, struct ts_diag *diag)
 {
     struct batch from, to;
+    if (ts_arguments_lack(diag, "op, in, out", op, in, out))
+        return TS_BAD_CHAIN;
     enum ts_status status = operator_check(op, in, &first->in, &from, out,
                                            second ? &second->out : &first->out, &to, diag);
     if (status != TS_OK)
@@ -426,17 +449,17 @@ static enum ts_status call(struct ts_operator *op, struct operator_side *first,
 enum ts_status ts_operator_apply(struct ts_operator *op, const struct ts_array *in,
                                  const struct ts_array *out, void *stream, struct ts_diag *diag)
 {
-    return call(op, &op->forth, NULL, in, out, stream, diag);
+    return call(op, op ? &op->forth : NULL, NULL, in, out, stream, diag);
 }
 
 enum ts_status ts_operator_adjoint(struct ts_operator *op, const struct ts_array *in,
                                    const struct ts_array *out, void *stream, struct ts_diag *diag)
 {
-    return call(op, &op->back, NULL, in, out, stream, diag);
+    return call(op, op ? &op->back : NULL, NULL, in, out, stream, diag);
 }
 
 enum ts_status ts_operator_normal(struct ts_operator *op, const struct ts_array *in,
                                   const struct ts_array *out, void *stream, struct ts_diag *diag)
 {
-    return call(op, &op->forth, &op->back, in, out, stream, diag);
+    return call(op, op ? &op->forth : NULL, op ? &op->back : NULL, in, out, stream, diag);
 }

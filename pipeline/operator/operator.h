@@ -45,6 +45,7 @@ struct ts_operator {
     struct device_numbers numbers;
     struct ts_chain *chain; /* has the parameters of A */
     struct arena *arena;
+    struct memory_input *input; /* describes the images that A takes */
     int threads;
     struct ts_allocator allocator; /* of device memory; all members are zero: there is none */
     struct operator_side forth, back;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "io/sandbox/sandbox.h"
 #include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan.h"
@@ -258,7 +259,7 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
         ts_diag_error(
             diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
             "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
-            (double)budget / 1048576.0, (double)memory / 1048576.0, device->index, device->name);
+            ts_mib((double)budget), ts_mib((double)memory), device->index, device->name);
         return ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
     }
     return TS_OK;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/source/read_ahead.h"
 #include "pipeline/plan/plan_reuse.h"
@@ -218,8 +219,9 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
         bytes += sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
     bytes += ts_plan_received_bytes(plan);
-    plan->memory_bytes =
-        (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->writer_threads));
+    if (plan->chain->output.path)
+        bytes += ts_hdf5_memory_bytes(images, n_images, plan->writer_threads);
+    plan->memory_bytes = (int64_t)bytes;
     plan->gpu_bytes = (int64_t)device;
 }
 
@@ -354,26 +356,29 @@ static void order_keeps(const struct ts_plan *plan, int32_t *kept, int32_t n)
 static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const int64_t host = plan->memory_bytes, device = plan->gpu_bytes;
+    const bool given = (host <= plan->budget_bytes || plan->budget_given) &&
+                       (device <= plan->gpu_budget_bytes || plan->gpu_budget_given);
+    const enum ts_status status = given ? TS_BAD_CHAIN : TS_RUN_FAILED;
     if (host > plan->budget_bytes) {
         ts_diag_error(
-            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
+            diag, status, &(struct diag_site){.code = "memory-budget"},
             "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
-            (double)host / 1048576.0, (double)plan->budget_bytes / 1048576.0);
+            ts_mib((double)host), ts_mib((double)plan->budget_bytes));
         ts_diag_hint(diag, "--memory %lldM would do", (long long)host / 1048576 + 1);
     }
     if (device > plan->gpu_budget_bytes) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory-budget"},
+        ts_diag_error(diag, status, &(struct diag_site){.code = "gpu-memory-budget"},
                       "the chain needs at least %.1f MiB of GPU memory, slice by slice; the budget "
                       "is %.1f MiB",
-                      (double)device / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
+                      ts_mib((double)device), ts_mib((double)plan->gpu_budget_bytes));
         if ((size_t)device + (1 << 20) < plan->cuda->memory_bytes)
             ts_diag_hint(diag, "--gpu-memory %lldM would do", (long long)device / 1048576 + 1);
         else
             ts_diag_hint(diag, "device %d (%s) has %.1f MiB; --device cpu would do",
                          plan->cuda->index, plan->cuda->name,
-                         (double)plan->cuda->memory_bytes / 1048576.0);
+                         ts_mib((double)plan->cuda->memory_bytes));
     }
-    return TS_BAD_CHAIN;
+    return status;
 }
 
 /* Returns the fewest slices of a slab for which keeping an image pays: a slice for each thread, or

@@ -101,6 +101,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
                                    .attributes = source->attributes,
                                    .n_attributes = source->n_attributes,
                                    .codec = (enum sink_codec)output->codec,
+                                   .stored = output->compression == CHAIN_STORED,
                                    .threads = plan->writer_threads,
                                    .force = plan->options.force};
     if (output->window.rows > 0) {

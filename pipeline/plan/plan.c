@@ -13,15 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/arguments.h"
 #include "core/available.h"
 #include "core/timing.h"
-#include "io/file/new_folder.h"
 #include "io/scan/file_kind.h"
 #include "io/scan/foreign.h"
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/load.h"
 #include "pipeline/fleet/ranks/ranks.h"
+#include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/plan_sweep.h"
 #include "pipeline/plan/predict.h"
@@ -171,6 +172,27 @@ struct ts_options ts_options_known(const struct ts_options *given)
     return options;
 }
 
+enum ts_status ts_options_check(const struct ts_options *options, struct ts_diag *diag)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"options.threads", options->threads},
+                   {"options.memory_bytes", (double)options->memory_bytes},
+                   {"options.gpu_memory_bytes", (double)options->gpu_memory_bytes},
+                   {"options.time_limit_s", options->time_limit_s}};
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (ts_arguments_refuse_negative(diag, numbers[i].name, numbers[i].value) != TS_OK)
+            status = TS_BAD_CHAIN;
+    const struct ts_allocator allocator = ts_allocator_known(options);
+    if (options->allocator && (!allocator.allocate || !allocator.free))
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "argument-null"},
+                               "options.allocator->%s is NULL, and an allocator has both functions",
+                               allocator.allocate ? "free" : "allocate");
+    return status;
+}
+
 struct ts_allocator ts_allocator_known(const struct ts_options *options)
 {
     struct ts_allocator allocator = {.size = 0};
@@ -189,6 +211,8 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
     share_processors(plan);
     if (options->threads > 0)
         plan->threads = plan->writer_threads = options->threads;
+    plan->budget_given = options->memory_bytes > 0;
+    plan->gpu_budget_given = options->gpu_memory_bytes > 0;
     plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
     take_checkpoint(plan, options, diag);
     plan->options.force = options->force;
@@ -538,30 +562,45 @@ static enum ts_status check_arrays(const struct ts_plan *plan, struct ts_diag *d
                       &(struct diag_site){.code = "memory-device", .stage = plan->nodes[i].label},
                       "is an array in the memory of CUDA device %d, and the chain runs on %s",
                       source->resident_device, plan->device);
-        return ts_diag_hint(diag, "the device of the options has to be that of the array");
+        return ts_diag_hint(diag, "the device of the options has to be that of the array, whose "
+                                  "cuda_device is -1 for host memory");
     }
     return TS_OK;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Returns NULL if memory is out. */
+static struct ts_plan *allocate_plan(void)
+{
+    struct ts_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return NULL;
+    plan->arena = ts_arena_create();
+    plan->nodes = calloc(CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES, sizeof *plan->nodes);
+    plan->state = calloc(1, sizeof *plan->state);
+    if (plan->arena && plan->nodes && plan->state)
+        return plan;
+    ts_plan_destroy(plan);
+    return NULL;
+}
+
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given,
                               struct ts_plan **result, struct ts_diag *diag)
 {
     struct ts_options options = ts_options_known(given);
-    struct ts_plan *plan = calloc(1, sizeof *plan);
-    *result = NULL;
-    if (options.threads <= 0)
-        options.threads = ts_context_threads(chain->context);
-    if (plan) {
-        plan->arena = ts_arena_create();
-        plan->nodes = calloc(CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES, sizeof *plan->nodes);
-        plan->state = calloc(1, sizeof *plan->state);
-    }
-    if (!plan || !plan->arena || !plan->nodes || !plan->state) {
-        ts_plan_destroy(plan);
+    if (result)
+        *result = NULL;
+    if (ts_arguments_lack(diag, "chain, plan", chain, result) ||
+        ts_options_check(&options, diag) != TS_OK)
+        return TS_BAD_CHAIN;
+    struct ts_plan *plan = allocate_plan();
+    if (!plan)
         return ts_diag_no_memory(diag, sizeof *plan);
-    }
+    ts_diag_begin(diag);
+    ts_diag_name_options(diag, ts_chain_is_of_caller(chain));
+    if (options.threads == 0)
+        options.threads = ts_context_threads(chain->context);
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
     const enum ts_status expanded = ts_plan_expand(plan, chain, diag);
     if (expanded != TS_OK) {
@@ -589,6 +628,8 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);
+    if (status == TS_OK)
+        status = ts_plan_check_axis(plan, diag);
     if (status != TS_OK) {
         ts_plan_destroy(plan);
         return status;
@@ -635,25 +676,12 @@ void ts_plan_destroy(struct ts_plan *plan)
 
 void ts_plan_stop(struct ts_plan *plan)
 {
-    atomic_store(&plan->state->stop, true);
+    if (plan)
+        atomic_store(&plan->state->stop, true);
 }
 
 void ts_plan_pause(struct ts_plan *plan)
 {
-    atomic_store(&plan->state->pause, true);
-}
-
-void ts_plan_abandon(const struct ts_plan *plan)
-{
-    const char *temporary = atomic_load(&plan->state->temporary);
-    if (temporary)
-        unlink(temporary);
-    temporary = atomic_load(&plan->state->private_folder);
-    if (temporary)
-        ts_temporary_folder_remove(temporary);
-    for (int i = 0; i < SINK_FORMATS; i++) {
-        temporary = atomic_load(&plan->state->sink_temporaries[i]);
-        if (temporary)
-            ts_temporary_folder_remove(temporary);
-    }
+    if (plan)
+        atomic_store(&plan->state->pause, true);
 }

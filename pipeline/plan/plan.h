@@ -147,6 +147,7 @@ struct run_options {
    works. */
 struct run_state {
     atomic_bool stop, pause;
+    bool paused;            /* an earlier run has left a checkpoint, from which the next goes on */
     atomic_bool committing; /* the output is about to get its final name */
     _Atomic(const char *)
         temporary; /* path of the output's temporary file while a run writes it, else NULL */
@@ -197,6 +198,7 @@ struct ts_plan {
     /* threads of rank 0 that compress; equal to `threads` if there is one rank */
     int writer_threads;
     int64_t budget_bytes, memory_bytes, output_bytes;
+    bool budget_given, gpu_budget_given; /* false: they are a share of what the machine has */
     int64_t gpu_budget_bytes, gpu_bytes; /* of each device; 0 on the CPU */
     size_t piece_bytes;         /* PLAN_PIECE_BYTES, or less in a test that wants many pieces */
     struct plan_reuse *reuse;   /* what is taken from an earlier result; NULL: nothing */
@@ -210,6 +212,8 @@ struct ts_plan {
 /* Returns the members of the options that the caller's version knows; the others are zero, which is
    the default of each. NULL has none. */
 struct ts_options ts_options_known(const struct ts_options *given);
+/* Refuses numbers below 0. */
+enum ts_status ts_options_check(const struct ts_options *options, struct ts_diag *diag);
 /* Returns the allocator of such options; all members are zero if they have none. */
 struct ts_allocator ts_allocator_known(const struct ts_options *options);
 
@@ -241,6 +245,8 @@ void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag);
    out. */
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
 
+/* Returns the source from which the image of this node comes. */
+const struct plan_node *ts_plan_source_of(const struct ts_plan *plan, int32_t node);
 /* Returns true if the run must search for parameters of this stage. */
 bool ts_plan_needs_search(const struct plan_node *node);
 /* Refuses the search of a node if its image or its mask has several volumes (volumes-axes): each
@@ -266,9 +272,12 @@ struct source *ts_plan_reader(const struct plan_node *node);
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
                   unsigned char *const *done, struct plan_step *steps);
 /* In a round every rank computes a slab. Returns how many slices the slab of a rank has in the
-   round that begins at slice `round` of nz, and writes its first to *z; 0 if the volume has no slab
-   left for it. The rounds of a rank go to its devices in turn. */
-int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64_t *z);
+   round that begins at slice round_z of nz, and writes its first to *z; 0 if the volume has no
+   slab left for it. The rounds of a rank go to its devices in turn. */
+int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round_z, int64_t slab, int64_t *z);
+/* Returns how many volumes a run maps once those of a series are reduced: all, or one if no image
+   that is written and no table differs from volume to volume. */
+int64_t ts_plan_mapped_volumes(const struct ts_plan *plan);
 /* Returns true if this pass has anything to do in the domain. */
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 /* Returns true if the image of this node is written in this pass. */

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the rotation axis, a detector index, that the node's parameters give; NULL if they give
-   none. */
-static const double *own_center(const struct plan_node *node)
+#include "io/source/memory.h"
+
+const double *ts_plan_own_center(const struct param_set *set)
 {
-    for (size_t i = 0; i < node->set.n_params; i++) {
-        const struct param *param = &node->set.params[i];
-        if (param->rotation_axis && (node->set.given >> i & 1))
-            return (const double *)((const unsigned char *)node->set.values + param->offset);
+    for (size_t i = 0; i < set->n_params; i++) {
+        const struct param *param = &set->params[i];
+        if (param->rotation_axis && (set->given >> i & 1))
+            return (const double *)((const unsigned char *)set->values + param->offset);
     }
     return NULL;
 }
@@ -35,12 +35,12 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
 {
     const struct plan_node *here = &plan->nodes[node];
     const struct ts_axis *detector = &here->out.axes[2];
-    const double taken = -detector->first / detector->spacing;
+    const double taken = (0 - detector->first) / detector->spacing;
     for (int32_t i = node + 1; i < plan->n_nodes; i++) {
         const struct plan_node *next = &plan->nodes[i];
         if (next->inputs[0] != node)
             continue;
-        const double *center = own_center(next);
+        const double *center = ts_plan_own_center(&next->set);
         if (center)
             return (struct rotation_axis){*center, false, next->label};
         if (ts_image_is_sinogram(&next->out) && next->axes_pass > here->axes_pass)
@@ -60,7 +60,7 @@ static bool has_center(const struct ts_plan *plan)
 {
     bool has = false;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-        has |= plan->nodes[i].axes_pass > 0 || own_center(&plan->nodes[i]);
+        has |= plan->nodes[i].axes_pass > 0 || ts_plan_own_center(&plan->nodes[i].set);
     return has;
 }
 
@@ -79,20 +79,54 @@ static double turn_of(const struct ts_axis *views)
                             : fabs(views->spacing) * (double)(views->n - 1);
 }
 
+static bool makes_volume(const struct ts_plan *plan, const struct plan_node *node)
+{
+    return node->inputs[0] >= 0 && ts_image_is_sinogram(&plan->nodes[node->inputs[0]].out) &&
+           !ts_image_is_sinogram(&node->out);
+}
+
+bool ts_plan_axis_is_unset(const struct ts_image *image)
+{
+    const struct ts_axis *detector = &image->axes[2];
+    return ts_image_is_sinogram(image) && detector->n > 1 && detector->first == 0 &&
+           !detector->positions;
+}
+
+enum ts_status ts_plan_refuse_unset_axis(const char *label, struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "memory-about", .stage = label},
+                  "`first` of the array's detector is 0, which would put the rotation axis on its "
+                  "first pixel");
+    return ts_diag_hint(diag, "-(n - 1) / 2 * spacing puts it in the middle; `center: 0` of the "
+                              "stage that makes the volume says that it is on the first pixel");
+}
+
+enum ts_status ts_plan_check_axis(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    bool volume = false;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        volume |= makes_volume(plan, &plan->nodes[i]);
+    for (int32_t i = 0; i < plan->n_sources && volume && !has_center(plan); i++)
+        if (plan->nodes[i].chain_source->format == &memory_format &&
+            ts_plan_axis_is_unset(&plan->nodes[i].out))
+            return ts_plan_refuse_unset_axis(plan->nodes[i].label, diag);
+    return TS_OK;
+}
+
 /* Warns if an input says that its scan sees half of the object, and the chain makes a volume of its
    views without completing the detector by opposite views. */
 static void warn_of_half(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    bool joins = false, makes_volume = false;
+    bool joins = false, volume = false;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct ts_image *in = node->inputs[0] >= 0 ? &plan->nodes[node->inputs[0]].out : NULL;
         const bool sinogram = in && ts_image_is_sinogram(in);
-        makes_volume |= sinogram && !ts_image_is_sinogram(&node->out);
+        volume |= makes_volume(plan, node);
         joins |= sinogram && ts_image_is_sinogram(&node->out) &&
                  node->out.axes[1].n < in->axes[1].n && node->out.axes[2].n > in->axes[2].n;
     }
-    for (int32_t i = 0; i < plan->n_sources && makes_volume && !joins; i++) {
+    for (int32_t i = 0; i < plan->n_sources && volume && !joins; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const char *view = node->source ? attribute_of(node->source, "field_of_view") : NULL;
         if (!view || strcmp(view, "Half") != 0)
@@ -114,7 +148,7 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_sources && !has_center(plan); i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct ts_axis *detector = &node->out.axes[2];
-        const double taken = -detector->first / detector->spacing;
+        const double taken = (0 - detector->first) / detector->spacing;
         const char *angle = ts_image_is_sinogram(&node->out) ? node->out.axes[1].unit : NULL;
         /* the views of flats and darks have no angles */
         if (!angle || strcmp(angle, "degree") != 0)

@@ -20,6 +20,16 @@ struct rotation_axis {
    such a stage it is the zero of the detector axis. */
 struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node);
 
+/* Returns the rotation axis that a stage's parameters give; NULL if they give none. */
+const double *ts_plan_own_center(const struct param_set *set);
+/* Returns true if the positions of a sinogram's detector begin at 0, as those that nobody has set.
+ */
+bool ts_plan_axis_is_unset(const struct ts_image *image);
+enum ts_status ts_plan_refuse_unset_axis(const char *label, struct ts_diag *diag);
+/* Refuses arrays (code memory-about) of such a sinogram, if a volume is made and no stage knows the
+   axis. */
+enum ts_status ts_plan_check_axis(const struct ts_plan *plan, struct ts_diag *diag);
+
 /* Warns (code axis-elsewhere) of each sinogram whose file states an axis more than half a detector
    pixel from the one that the plan assumes, unless the chain states it. */
 void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "core/json.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_axis.h"
@@ -220,7 +221,7 @@ static void print_parameters(const struct plan_node *node, FILE *stream)
 static void print_transfer(const char *what, const char *label, int64_t bytes, FILE *stream)
 {
     if (bytes > 0)
-        fprintf(stream, "%-12s %-20s %12.1f MiB\n", what, label, (double)bytes / 1048576.0);
+        fprintf(stream, "%-12s %-20s %12.1f MiB\n", what, label, ts_mib((double)bytes));
 }
 
 /* Returns how many slices of the first image a device computes. */
@@ -228,12 +229,12 @@ static int64_t dealt(const struct ts_plan *plan, int device)
 {
     const int64_t nz = plan->nodes[0].out.axes[0].n, all = plan->slab_slices * plan->n_devices;
     int64_t slices = 0, z;
-    for (int64_t round = 0; round < nz; round += all)
-        slices += ts_plan_slab_of(device, nz, round, plan->slab_slices, &z);
+    for (int64_t round_z = 0; round_z < nz; round_z += all)
+        slices += ts_plan_slab_of(device, nz, round_z, plan->slab_slices, &z);
     return slices;
 }
 
-/* Prints which slices and memory each rank and device gets. */
+/* Prints which slices and memory each device gets. */
 static void print_devices(const struct ts_plan *plan, FILE *stream)
 {
     const int n = plan->n_devices;
@@ -242,8 +243,8 @@ static void print_devices(const struct ts_plan *plan, FILE *stream)
                 "cuda:%d gets slabs %d, %d, ... of each pass: %" PRId64 " of %" PRId64
                 " slices; memory %.1f MiB of a budget of %.1f MiB\n",
                 plan->cuda_devices[i].index, i + 1, i + 1 + n, dealt(plan, i),
-                plan->nodes[0].out.axes[0].n, (double)plan->gpu_bytes / 1048576.0,
-                (double)plan->gpu_budget_bytes / 1048576.0);
+                plan->nodes[0].out.axes[0].n, ts_mib((double)plan->gpu_bytes),
+                ts_mib((double)plan->gpu_budget_bytes));
 }
 
 static void print_devices_json(const struct ts_plan *plan, struct json *json)
@@ -279,7 +280,7 @@ static void print_device(const struct ts_plan *plan, FILE *stream)
     for (int32_t i = 0; i < plan->n_nodes; i++)
         print_transfer("download", plan->nodes[i].label, plan->nodes[i].download_bytes, stream);
     fprintf(stream, "device %s: memory %.1f MiB of a budget of %.1f MiB%s\n", device,
-            (double)plan->gpu_bytes / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0,
+            ts_mib((double)plan->gpu_bytes), ts_mib((double)plan->gpu_budget_bytes),
             plan->n_devices > 1 ? ", on each" : "");
     print_devices(plan, stream);
 }
@@ -298,7 +299,7 @@ static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
 {
     if (plan->options.checkpoint.folder)
         fprintf(stream, "checkpoint in %s: up to %.1f MiB until the run has succeeded\n",
-                plan->options.checkpoint.folder, (double)checkpoint_bytes(plan) / 1048576.0);
+                plan->options.checkpoint.folder, ts_mib((double)checkpoint_bytes(plan)));
 }
 
 static void print_text(const struct ts_plan *plan, FILE *stream)
@@ -313,7 +314,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label,
                 shape, ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity),
                 node->out.unit, method_of(node), plan->device, node->level + 1,
-                (double)held_bytes(plan, i) / 1048576.0, node->keep ? kept : "");
+                ts_mib((double)held_bytes(plan, i)), node->keep ? kept : "");
         fputs("             ", stream);
         print_spacing(&node->out, stream);
         print_rays(plan, i, stream);
@@ -343,8 +344,8 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
             "%.1f MiB; output %.1f MiB%s before compression\n",
             plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices,
             plan->threads, plan->threads == 1 ? "thread" : "threads",
-            (double)plan->memory_bytes / 1048576.0, (double)plan->budget_bytes / 1048576.0,
-            (double)plan->output_bytes / 1048576.0,
+            ts_mib((double)plan->memory_bytes), ts_mib((double)plan->budget_bytes),
+            ts_mib((double)plan->output_bytes),
             plan->chain->output.dtype == CHAIN_F16 ? " (f32 stored as f16)" : "");
     for (int32_t i = 0; i < plan->chain->output.n_sinks; i++)
         fprintf(stream, "output of the last image as %s\n",
@@ -448,6 +449,8 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
 
 void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json)
 {
+    if (!plan || !stream)
+        return;
     if (json)
         print_json(plan, stream);
     else

@@ -4,7 +4,10 @@
  * so these warnings are given once, when the whole plan is made.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 #include "core/number.h"
 #include "pipeline/plan/plan_axis.h"
@@ -138,6 +141,172 @@ static void warn_of_pixel_sizes(const struct ts_plan *plan, struct ts_diag *diag
     }
 }
 
+/* ---- frames of other scans ------------------------------------------------------------------- */
+
+/* Frames of another file may have been taken otherwise than the image. Its reader warns of what
+   differs within one scan. */
+struct frames_pair {
+    const struct ts_plan *plan;
+    const struct plan_node *node; /* the stage that takes them */
+    const struct param *param;    /* names them */
+    int32_t from;                 /* the node that gives them */
+    const struct source_fact *image, *frames;
+};
+
+/* Returns whether stages have mirrored an image since its source. */
+static bool is_mirrored(const struct ts_plan *plan, int32_t node)
+{
+    bool mirrored = false;
+    for (; !plan->nodes[node].source; node = plan->nodes[node].inputs[0])
+        mirrored ^= (plan->nodes[node].context.stage->traits & TRAIT_MIRRORS) != 0;
+    return mirrored;
+}
+
+/* Returns true if a later stage divides the image by the beam beside the object. */
+static bool is_divided(const struct ts_plan *plan, const struct plan_node *node)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        bool divided = false;
+        int32_t at = i;
+        for (; !plan->nodes[at].source && &plan->nodes[at] != node; at = plan->nodes[at].inputs[0])
+            divided |= (plan->nodes[at].context.stage->traits & TRAIT_ENDS_ARE_AIR) != 0;
+        if (&plan->nodes[at] == node && divided)
+            return true;
+    }
+    return false;
+}
+
+static bool is_same_scan(const struct param_set *image, const struct param_set *frames)
+{
+    static const char *const names[] = {"nexus", "exchange", "entry", "data"};
+    int same = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t a, b;
+        if (!ts_param_find(image->params, image->n_params, names[i], &a))
+            continue;
+        if (!ts_param_find(frames->params, frames->n_params, names[i], &b) ||
+            strcmp(*(const char *const *)ts_param_field(image, a),
+                   *(const char *const *)ts_param_field(frames, b)) != 0)
+            return false;
+        same++;
+    }
+    return same > 0;
+}
+
+static bool facts_differ(const struct frames_pair *pair, enum source_fact_kind kind)
+{
+    static const double same = 0.01;
+    const struct source_fact *image = &pair->image[kind], *frames = &pair->frames[kind];
+    const double apart = fmax(image->low - frames->high, frames->low - image->high);
+    return image->name && frames->name && !strcasecmp(image->unit, frames->unit) &&
+           apart > same * fmax(fabs(image->high), fabs(frames->high));
+}
+
+static void warn_of_fact(const struct frames_pair *pair, enum source_fact_kind kind,
+                         const char *code, const char *what, struct ts_diag *diag)
+{
+    const struct source_fact *image = &pair->image[kind], *frames = &pair->frames[kind];
+    const struct diag_site site = {
+        .code = code, .span = pair->node->set.span, .stage = pair->node->label};
+    ts_diag_warning(diag, &site, "%s of `%s` is %.6g%s%s, and %s of the image is %.6g%s%s: %s",
+                    frames->name, pair->param->name, 0.5 * (frames->low + frames->high),
+                    *frames->unit ? " " : "", frames->unit, image->name,
+                    0.5 * (image->low + image->high), *image->unit ? " " : "", image->unit, what);
+}
+
+static void warn_of_beam(const struct frames_pair *pair, struct ts_diag *diag)
+{
+    const bool flats = !strcmp(pair->param->frames, "flats");
+    const char *const air_hint = "`air` after this stage divides by the beam beside the object, "
+                                 "where there is some";
+    if (flats && is_divided(pair->plan, pair->node))
+        return;
+    if (facts_differ(pair, SOURCE_EXPOSURE)) {
+        warn_of_fact(pair, SOURCE_EXPOSURE, "reference-exposure",
+                     "counts are not divided by the time", diag);
+        ts_diag_hint(diag, "%s",
+                     flats ? air_hint
+                           : "take darks that were exposed as long as the views: what a "
+                             "detector counts without the beam grows with the time");
+    }
+    for (int kind = SOURCE_CURRENT; flats && kind <= SOURCE_DIODE; kind++)
+        if (facts_differ(pair, (enum source_fact_kind)kind)) {
+            warn_of_fact(pair, (enum source_fact_kind)kind, "reference-beam",
+                         "the beam was another, and counts are not divided by it", diag);
+            ts_diag_hint(diag, "%s", air_hint);
+            return;
+        }
+}
+
+/* Compares which way the detector pixels and rows of image and frames run, by their files and by
+ * stages that mirror. */
+static void warn_of_flips(const struct frames_pair *pair, bool same, struct ts_diag *diag)
+{
+    static const char *const what = "each detector pixel would be corrected by another one";
+    const struct diag_site site = {
+        .code = "reference-flipped", .span = pair->node->set.span, .stage = pair->node->label};
+    const char *name = pair->param->name,
+               *source = ts_plan_source_of(pair->plan, pair->from)->label;
+    const bool image = is_mirrored(pair->plan, pair->node->inputs[0]),
+               frames = is_mirrored(pair->plan, pair->from),
+               differ = facts_differ(pair, SOURCE_X_FLIPPED),
+               known = same ||
+                       (pair->image[SOURCE_X_FLIPPED].name && pair->frames[SOURCE_X_FLIPPED].name);
+    if (known && !differ && image && !frames) {
+        ts_diag_warning(diag, &site, "flip mirrors the image before this, and not `%s`: %s", name,
+                        what);
+        ts_diag_hint(diag, "flip after this stage mirrors the corrected image");
+    } else if (known && !differ && frames && !image) {
+        ts_diag_warning(diag, &site, "flip mirrors `%s` before this, and not the image: %s", name,
+                        what);
+        ts_diag_hint(diag, "%s: %s takes them as they are read", name, source);
+    } else if (known && differ && image == frames) {
+        ts_diag_warning(diag, &site,
+                        "by their files, the detector pixels of `%s` run the other way than those "
+                        "of the image: %s",
+                        name, what);
+        ts_diag_hint(diag,
+                     "flip: {input: %s, name: %s_flipped} as the first stage and %s: %s_flipped "
+                     "turn them round; `input: input` in the stage that follows flip takes the "
+                     "image",
+                     source, source, name, source);
+    }
+    if (facts_differ(pair, SOURCE_Y_FLIPPED)) {
+        ts_diag_warning(diag, &site,
+                        "by their files, the rows of `%s` run the other way than those of the "
+                        "image: %s",
+                        name, what);
+        ts_diag_hint(diag, "take frames whose rows run as those of the image, or write these again "
+                           "with their rows in the opposite order");
+    }
+}
+
+/* Warns of flats and darks of another scan that were exposed for another time (reference-exposure),
+ * that had another beam (reference-beam), or whose detector lay otherwise (reference-flipped). */
+static void warn_of_other_scans(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        int reference = 1;
+        for (size_t p = 0; p < node->set.n_params && reference < STAGE_INPUTS; p++) {
+            const struct param *param = &node->set.params[p];
+            if (param->kind != PARAM_REFERENCE)
+                continue;
+            const int32_t from = node->inputs[reference++];
+            if (!param->frames || from < 0 || node->leader != i)
+                continue;
+            const struct plan_node *image = ts_plan_source_of(plan, node->inputs[0]),
+                                   *other = ts_plan_source_of(plan, from);
+            const struct frames_pair pair = {
+                plan, node, param, from, image->source->facts, other->source->facts};
+            const bool same = is_same_scan(&image->set, &other->set);
+            if (!same)
+                warn_of_beam(&pair, diag);
+            warn_of_flips(&pair, same, diag);
+        }
+    }
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Both limits leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and
@@ -251,6 +420,7 @@ void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag)
     warn_of_mixed_masks(plan, diag);
     warn_of_grids(plan, diag);
     warn_of_pixel_sizes(plan, diag);
+    warn_of_other_scans(plan, diag);
     warn_of_sizes(plan, diag);
     note_searches(plan, diag);
     plan_note_sweep(plan, diag);

@@ -334,7 +334,9 @@ static void join_passes(struct prediction_run *run)
     struct prediction *prediction = run->prediction;
     double bounds[PREDICT_LANES] = {0};
     for (int pass = 0; pass < run->plan->n_passes; pass++) {
+        const double before = prediction->seconds;
         add_pass(run, &run->passes[pass], bounds);
+        prediction->pass_seconds[pass] = prediction->seconds - before;
         for (int part = 0; part < PREDICT_PARTS; part++)
             prediction->parts[part].seconds += run->passes[pass].seconds[part];
     }
@@ -360,10 +362,13 @@ static bool take_memory(struct prediction_run *run)
     const size_t bytes = (size_t)plan->n_passes * sizeof *run->passes;
     run->prediction->stage_seconds =
         ts_arena_alloc(plan->arena, (size_t)plan->n_nodes * sizeof(double));
+    run->prediction->pass_seconds =
+        ts_arena_alloc(plan->arena, ((size_t)plan->n_passes + 1) * sizeof(double));
     run->own = ts_arena_alloc(plan->arena, bytes);
     run->slowest = ts_arena_alloc(plan->arena, bytes);
     run->passes = ts_arena_alloc(plan->arena, bytes);
-    return run->prediction->stage_seconds && run->own && run->slowest && run->passes;
+    return run->prediction->stage_seconds && run->prediction->pass_seconds && run->own &&
+           run->slowest && run->passes;
 }
 
 enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,

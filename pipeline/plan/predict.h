@@ -72,6 +72,7 @@ struct prediction {
     double ratio;
     /* seconds of each node in part PREDICT_STAGES; the plan's arena owns them */
     double *stage_seconds;
+    double *pass_seconds;   /* of each pass, of all volumes; the plan's arena owns them */
     const char *no_rate_of; /* a stage whose rate is not known, for which PREDICT_BYTES_A_SECOND is
                                assumed; NULL: none */
 };

@@ -43,8 +43,8 @@ static void run_domain(const struct ts_plan *plan, struct simulation *simulation
                        void (*on_slab)(void *user, const struct simulated_slab *slab), void *user)
 {
     const int64_t nz = plan->nodes[now->domain].out.axes[0].n;
-    for (int64_t round = 0; round < nz; round += slab * parts) {
-        now->n = ts_plan_slab_of(part, nz, round, slab, &now->z);
+    for (int64_t round_z = 0; round_z < nz; round_z += slab * parts) {
+        now->n = ts_plan_slab_of(part, nz, round_z, slab, &now->z);
         if (now->n == 0)
             return;
         ts_plan_step(plan, now->pass, now->domain, now->z, now->n, simulation->done,

@@ -161,9 +161,9 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
     }
 }
 
-int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64_t *z)
+int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round_z, int64_t slab, int64_t *z)
 {
-    *z = round + rank * slab;
+    *z = round_z + rank * slab;
     const int64_t left = *z < nz ? nz - *z : 0;
     return left < slab ? left : slab;
 }
@@ -179,6 +179,18 @@ bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
         if (steps[i].need.n > 0)
             return true;
     return false;
+}
+
+int64_t ts_plan_mapped_volumes(const struct ts_plan *plan)
+{
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const bool tables =
+            node->chain_stage && !node->series && ts_stage_has_state(&node->context);
+        if (node->by_volume && (node->dataset || tables))
+            return plan->n_volumes;
+    }
+    return 1;
 }
 
 bool ts_plan_stores(const struct ts_plan *plan, const struct plan_step *steps, int32_t node)

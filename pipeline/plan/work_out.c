@@ -22,8 +22,7 @@
  * references state which they need. A scan holds projections, flats and darks of one shape, and a
  * plan that mistakes one for another would give a wrong image. */
 
-/* Returns the source from which the image of this node comes. */
-static const struct plan_node *source_of(const struct ts_plan *plan, int32_t node)
+const struct plan_node *ts_plan_source_of(const struct ts_plan *plan, int32_t node)
 {
     while (!plan->nodes[node].source)
         node = plan->nodes[node].inputs[0];
@@ -34,7 +33,7 @@ static const struct plan_node *source_of(const struct ts_plan *plan, int32_t nod
    of its source. NULL: not known. */
 static const char *frames_of(const struct ts_plan *plan, int32_t node)
 {
-    const struct plan_node *source = source_of(plan, node);
+    const struct plan_node *source = ts_plan_source_of(plan, node);
     const char *unit = source->out.axes[1].unit;
     if (!ts_image_is_sinogram(&source->out))
         return NULL;
@@ -48,7 +47,8 @@ static enum ts_status check_reference(const struct ts_plan *plan, const struct p
                                       const struct param *param, int32_t reference,
                                       struct ts_diag *diag)
 {
-    const char *frames = frames_of(plan, reference), *source = source_of(plan, reference)->label;
+    const char *frames = frames_of(plan, reference),
+               *source = ts_plan_source_of(plan, reference)->label;
     if (!frames || !strcmp(frames, param->frames))
         return TS_OK;
     ts_param_error(&node->set, param->name, "reference-frames", diag,
@@ -63,8 +63,8 @@ static enum ts_status check_reference(const struct ts_plan *plan, const struct p
 static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_node *node,
                                  const struct param *param, int32_t reference, struct ts_diag *diag)
 {
-    const struct source *image = source_of(plan, node->inputs[0])->source,
-                        *other = source_of(plan, reference)->source;
+    const struct source *image = ts_plan_source_of(plan, node->inputs[0])->source,
+                        *other = ts_plan_source_of(plan, reference)->source;
     if (image->n_whole != other->n_whole || image->first_slice == other->first_slice)
         return TS_OK;
     ts_param_error(&node->set, param->name, "reference-rows", diag,
@@ -73,14 +73,14 @@ static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_n
                    other->first_slice, image->first_slice);
     return ts_diag_hint(diag, "slices: [%" PRId64 ", %" PRId64 "] where '%s' is defined",
                         image->first_slice, image->first_slice + image->n_slices,
-                        source_of(plan, reference)->label);
+                        ts_plan_source_of(plan, reference)->label);
 }
 
 static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node,
                                   struct ts_diag *diag)
 {
     const char *frames = frames_of(plan, node->inputs[0]),
-               *source = source_of(plan, node->inputs[0])->label;
+               *source = ts_plan_source_of(plan, node->inputs[0])->label;
     if (!frames || !strcmp(frames, "projections"))
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN,
@@ -279,6 +279,7 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
                                               which a stage must not repeat warnings */
     node->set = node->chain_stage->set;
     node->set.resolved |= again;
+    node->set.axis_later = !again && known_axes(plan, node) > 0;
     node->set.values = values;
     node->set.owner = node->label;
     memcpy(values, node->chain_stage->set.values, node->chain_stage->stage->params_bytes);
@@ -312,14 +313,42 @@ static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_
                   : "state what it would find, or choose one volume with `take:` beside the input");
 }
 
-/* Describes the images of a reduction over all volumes as one image, with all slices in a row. */
+/* Refuses a stage that makes one volume of others than its input has. */
+static enum ts_status check_volumes(const struct ts_plan *plan, const struct plan_node *node,
+                                    struct ts_diag *diag)
+{
+    const struct stage_context *context = &node->context;
+    const struct diag_site site = {
+        .code = "reduce-volumes", .span = node->set.span, .stage = node->label};
+    const char *axis = ts_param_choice_name(&node->set, "axis");
+    if (!ts_scope_joins_volumes(context) ||
+        (node->by_volume && ts_scope_takes_volumes(context, plan->volume_axis.kind)))
+        return TS_OK;
+    if (!node->by_volume) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                      "makes one volume of several along '%s', and the image has one volume", axis);
+        return ts_diag_hint(diag, "`axis: z` makes one slice of all slices of a volume");
+    }
+    ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                  "makes one volume of several along '%s', and those of the image are along '%s'",
+                  axis, ts_axis_name(&plan->volume_axis));
+    return ts_diag_hint(diag, "`axis: volumes` takes them, whatever they differ by");
+}
+
+/* Describes the images of a reduction over all volumes as one image, with all slices in a row; an
+   image that is made of all volumes is one. */
 static void join_series(const struct ts_plan *plan, struct plan_node *node)
 {
-    node->series = plan->n_volumes > 1 && node->by_volume && ts_scope_is_series(&node->context);
+    const bool joins = ts_scope_joins_volumes(&node->context);
+    node->series =
+        plan->n_volumes > 1 && node->by_volume && (joins || ts_scope_is_series(&node->context));
     if (!node->series)
         return;
     node->context.in.axes[0].n *= plan->n_volumes;
-    node->context.out.axes[0].n *= plan->n_volumes;
+    if (joins)
+        node->by_volume = false;
+    else
+        node->context.out.axes[0].n *= plan->n_volumes;
 }
 
 /* Gives a resolved node what is taken for it; axes that the earlier run found become those of its
@@ -362,7 +391,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     node->axes_node = stage->stage->map || stage->stage->shape ? index : from->axes_node;
     for (int input = 0; input < STAGE_INPUTS; input++)
         node->by_volume |= node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].by_volume;
-    if (refuse_found_axes(node, diag) != TS_OK ||
+    if (check_volumes(plan, node, diag) != TS_OK || refuse_found_axes(node, diag) != TS_OK ||
         (ts_plan_needs_search(node) && ts_plan_refuse_volumes(plan, index, diag) != TS_OK))
         return TS_OK;
     join_series(plan, node);
@@ -593,12 +622,14 @@ static void refuse_collisions(const struct ts_plan *plan, struct ts_diag *diag)
 }
 
 /* Refuses a parameter that no output of the chain has. If -o has replaced the outputs, their
-   parameters have no line in the chain and are not checked. */
+   parameters have no line in the chain and are not checked; neither are those of a chain that is
+   planned without outputs, as that of a result is. */
 static void check_used(const struct chain_output *output, const char *name, bool given,
                        bool (*has)(const struct sink_format *), const char *of,
                        struct ts_diag *diag)
 {
-    bool used = !given || (output->path && output->span.line == 0);
+    bool used = !given || (!output->path && output->n_sinks == 0) ||
+                (output->path && output->span.line == 0);
     char stage[64];
     for (int32_t i = 0; i < output->n_sinks; i++)
         used |= has(output->sinks[i].format) || output->sinks[i].span.line == 0;

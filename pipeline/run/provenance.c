@@ -99,7 +99,7 @@ static enum ts_status write_auxiliary(const struct stage_table *tables, int n,
     if (!other || !ts_image_same_layout(&other->image, &signal->image))
         return TS_OK;
     snprintf(path, sizeof path, "%s@auxiliary_signals", group);
-    return ts_hdf5_texts(writer, path, &name, 1);
+    return ts_hdf5_texts(writer, path, NULL, &name, 1);
 }
 
 /* Makes viewers plot the group of the tables. */
@@ -334,14 +334,16 @@ static enum ts_status write_texts(struct hdf5_writer *writer, const char *group,
     return status;
 }
 
+/* `axis` names what the first dimension counts; NULL: nothing of a name. */
 static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name,
-                                  enum ts_dtype dtype, const char *unit, int rank,
+                                  enum ts_dtype dtype, const char *unit, const char *axis, int rank,
                                   const int64_t *shape, const void *data)
 {
     char path[PATH_BYTES];
     struct ts_image image = {.rank = rank, .dtype = dtype, .unit = unit, .data = (void *)data};
     for (int i = 0; i < rank; i++)
-        image.axes[i] = (struct ts_axis){.kind = TS_AXIS_ITEM, .n = shape[i], .unit = ""};
+        image.axes[i] = (struct ts_axis){
+            .kind = TS_AXIS_ITEM, .n = shape[i], .unit = "", .name = i == 0 ? axis : NULL};
     snprintf(path, sizeof path, "%s/%s", group, name);
     return ts_hdf5_values(writer, path, &image);
 }
@@ -385,18 +387,18 @@ static enum ts_status write_parameter(const struct param_set *set, size_t i,
         const int32_t small = (int32_t)integer;
         const double real = (double)integer;
         return integer == small
-                   ? write_array(writer, group, param->name, TS_I32, unit, 0, NULL, &small)
-                   : write_array(writer, group, param->name, TS_F64, unit, 0, NULL, &real);
+                   ? write_array(writer, group, param->name, TS_I32, unit, NULL, 0, NULL, &small)
+                   : write_array(writer, group, param->name, TS_F64, unit, NULL, 0, NULL, &real);
     }
     case PARAM_REAL:
-        return write_array(writer, group, param->name, TS_F64, unit, 0, NULL, at);
+        return write_array(writer, group, param->name, TS_F64, unit, NULL, 0, NULL, at);
     case PARAM_NUMBERS: {
         const struct ts_numbers *numbers = at;
         const int64_t shape[] = {numbers->rows, numbers->columns};
         const bool list = numbers->rows <= 1;
         if (numbers->rows * numbers->columns == 0)
             return write_text(writer, group, param->name, "none");
-        return write_array(writer, group, param->name, TS_F64, unit, list ? 1 : 2,
+        return write_array(writer, group, param->name, TS_F64, unit, NULL, list ? 1 : 2,
                            list ? shape + 1 : shape, numbers->values);
     }
     case PARAM_TEXT:
@@ -428,6 +430,24 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
+/* Gives the process of a stage that leaves tables and has a name in the chain a second name, which
+   stays the same if stages are added before it. A sweep has the stage once for each value, and the
+   first one gets it. */
+static enum ts_status link_name(const struct ts_plan *plan, int32_t index, const char *process,
+                                struct hdf5_writer *writer)
+{
+    const char *name = plan->nodes[index].chain_stage->name;
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "/entry/process_%s", name ? name : "");
+    for (int32_t i = plan->n_sources; name && i < plan->n_nodes; i++) {
+        const char *other = plan->nodes[i].chain_stage->name;
+        const bool earlier = i < index && other && !strcmp(other, name);
+        if (earlier || (other && !strcmp(other, path + strlen("/entry/"))))
+            return TS_OK;
+    }
+    return name && *name ? ts_hdf5_link(writer, path, process) : TS_OK;
+}
+
 /* Only the kind of the device is recorded: equal devices compute equal bytes, and the file must not
    depend on which of them was used. */
 static enum ts_status write_stage(const struct ts_plan *plan, int32_t index,
@@ -453,12 +473,15 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index,
     if (status == TS_OK)
         status = write_texts(writer, process, program, sizeof program / sizeof *program);
     if (status == TS_OK)
-        status = write_array(writer, process, "sequence_index", TS_I32, "", 0, NULL, &sequence);
+        status =
+            write_array(writer, process, "sequence_index", TS_I32, "", NULL, 0, NULL, &sequence);
     if (status == TS_OK)
         status = write_texts(writer, process, texts, sizeof texts / sizeof *texts);
     if (status == TS_OK)
         status = write_parameters(node, process, writer);
-    return status == TS_OK ? write_tables(tables, n_tables, process, writer, diag) : status;
+    if (status == TS_OK)
+        status = write_tables(tables, n_tables, process, writer, diag);
+    return status == TS_OK && n_tables > 0 ? link_name(plan, index, process, writer) : status;
 }
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -476,10 +499,10 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
         hashes[n + i] = source->slices[ts_source_number(source, (int64_t)i)].instance_hmac;
     }
     snprintf(path, sizeof path, "%s/slice_pixel_sha256", group);
-    enum ts_status status = ts_hdf5_texts(writer, path, hashes, n);
+    enum ts_status status = ts_hdf5_texts(writer, path, "slice", hashes, n);
     snprintf(path, sizeof path, "%s/slice_instance_hmac", group);
     if (status == TS_OK)
-        status = ts_hdf5_texts(writer, path, hashes + n, n);
+        status = ts_hdf5_texts(writer, path, "slice", hashes + n, n);
     free(hashes);
     return status;
 }
@@ -502,13 +525,16 @@ static enum ts_status write_slices(const struct source *source, const char *grou
         padding += (uint64_t)slice->padding_count;
     }
     enum ts_status status =
-        write_array(writer, group, "slice_slope", TS_F64, unit, 1, shape, slope);
+        write_array(writer, group, "slice_slope", TS_F64, unit, "slice", 1, shape, slope);
     if (status == TS_OK)
-        status = write_array(writer, group, "slice_intercept", TS_F64, unit, 1, shape, intercept);
+        status = write_array(writer, group, "slice_intercept", TS_F64, unit, "slice", 1, shape,
+                             intercept);
     if (status == TS_OK)
-        status = write_array(writer, group, "slice_position", TS_F64, length, 2, shape, position);
+        status = write_array(writer, group, "slice_position", TS_F64, length, "slice", 2, shape,
+                             position);
     if (status == TS_OK)
-        status = write_array(writer, group, "padding_count", TS_U64, "pixel", 0, NULL, &padding);
+        status =
+            write_array(writer, group, "padding_count", TS_U64, "pixel", NULL, 0, NULL, &padding);
     free(values);
     return status == TS_OK ? write_hashes(source, group, writer, diag) : status;
 }
@@ -527,7 +553,7 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
         angles[i] =
             views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
     const enum ts_status status =
-        write_array(writer, group, "angles", TS_F64, "degree", 1, &views->n, angles);
+        write_array(writer, group, "angles", TS_F64, "degree", NULL, 1, &views->n, angles);
     free(angles);
     return status;
 }
@@ -547,19 +573,21 @@ static enum ts_status write_volumes(const struct source *source, const char *gro
     enum ts_status status = write_text(writer, group, "volume_axis", ts_axis_name(axis));
     if (status == TS_OK)
         status = write_array(writer, group, "volume_position", TS_F64, axis->unit ? axis->unit : "",
-                             1, &source->n_volumes, positions);
+                             NULL, 1, &source->n_volumes, positions);
     free(positions);
     return status;
 }
 
 /* Writes an attribute of the input: a text, a number, or a number for each slice. */
-static enum ts_status write_attribute(const struct source_attribute *attribute, const char *group,
+static enum ts_status write_attribute(const struct source *source,
+                                      const struct source_attribute *attribute, const char *group,
                                       struct hdf5_writer *writer)
 {
+    const char *axis = attribute->n == ts_source_total(source) ? "slice" : NULL;
     const int64_t shape[] = {attribute->n, attribute->columns};
     const int rank = attribute->columns > 0 ? 2 : attribute->n > 1;
     return attribute->numbers ? write_array(writer, group, attribute->name, TS_F64, attribute->unit,
-                                            rank, shape, attribute->numbers)
+                                            axis, rank, shape, attribute->numbers)
                               : write_text(writer, group, attribute->name, attribute->value);
 }
 
@@ -572,7 +600,7 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
     if (status == TS_OK)
         status = write_text(writer, group, "format", node->chain_source->format->name);
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
-        status = write_attribute(&node->source->attributes[i], group, writer);
+        status = write_attribute(node->source, &node->source->attributes[i], group, writer);
     if (status == TS_OK)
         status = write_angles(&node->source->image, group, writer, diag);
     if (status == TS_OK)
@@ -731,5 +759,5 @@ enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer 
     const int n = ts_versions(versions);
     for (int i = 0; status == TS_OK && i < n; i++)
         status = write_version(writer, group, &versions[i]);
-    return status;
+    return status == TS_OK ? ts_hdf5_scales(writer) : status;
 }

@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/memory.h"
 #include "core/thread.h"
+#include "core/timing.h"
 #include "io/source/source_slices.h"
 #include "io/source/source_walk.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/plan/predict.h"
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run_checkpoint.h"
@@ -31,15 +34,37 @@ static double seconds_since(const struct timespec *start)
 
 double ts_run_seconds_left(const struct run_pace *pace)
 {
-    const double part = fmin(1, ((double)pace->passes + pace->pass_done) / (double)pace->n_passes);
-    if (!pace->iterates)
-        return part > 0 ? pace->seconds * (1 - part) / part : 0;
     if (!(pace->pass_done > 0))
-        return 0;
+        return NAN;
     const double pass = pace->pass_seconds / fmin(1, pace->pass_done);
-    const double left = fmax(0, pass - pace->pass_seconds) + (double)pace->values_left * pass;
+    const double left = fmax(0, pass - pace->pass_seconds);
+    if (!pace->iterates)
+        return left + pace->later + (pace->volumes_left > 0 ? pace->volumes_left * pace->whole : 0);
+    const double values = left + (double)pace->values_left * pass;
     const double volumes = (double)(pace->n_volumes - pace->volumes_left);
-    return left + (double)pace->volumes_left * (pace->seconds + left) / volumes;
+    return values + (double)pace->volumes_left * (pace->seconds + values) / volumes;
+}
+
+/* Returns how long passes [from, past) over a volume take: as long as they took for the volume
+   before, or as they are predicted, in the measure of what the present pass takes; NaN if neither
+   is known. Between its passes a run takes no time. */
+static double pass_seconds(const struct run *run, int from, int past, double pass)
+{
+    const struct prediction *prediction = run->plan->prediction;
+    const double *predicted = prediction ? prediction->pass_seconds : NULL;
+    double seconds = 0;
+    for (int i = from; i < past; i++) {
+        const bool took = i < RUN_PASSES_TIMED && run->pass_took[i] > 0;
+        if (took)
+            seconds += run->pass_took[i];
+        else if (i == run->pass)
+            seconds += pass;
+        else if (predicted && predicted[run->pass] > 0)
+            seconds += predicted[i] * pass / predicted[run->pass];
+        else
+            return NAN;
+    }
+    return seconds;
 }
 
 struct run_position ts_run_position(const struct run *run)
@@ -55,17 +80,20 @@ struct run_position ts_run_position(const struct run *run)
                                  .iterating = atomic_load(&run->iterating)};
 }
 
-static struct run_pace pace_of(const struct ts_plan *plan, const struct run_position *at,
-                               double seconds, double pass_done)
+static struct run_pace pace_of(const struct run *run, const struct run_position *at, double seconds,
+                               double pass_done)
 {
+    const struct ts_plan *plan = run->plan;
+    const double so_far = seconds_since(&at->pass_started);
+    const double pass = pass_done > 0 ? so_far / fmin(1, pass_done) : NAN;
     const int32_t node = at->iterating - 1;
     const int64_t value = node >= 0 ? plan->nodes[node].value : -1;
     return (struct run_pace){
         .seconds = seconds,
-        .pass_seconds = seconds_since(&at->pass_started),
+        .pass_seconds = so_far,
         .pass_done = pass_done,
-        .passes = at->surveyed + at->volume * plan->n_passes + at->pass,
-        .n_passes = at->surveyed + plan->n_volumes * plan->n_passes,
+        .later = run->survey < 0 ? pass_seconds(run, at->pass + 1, plan->n_passes, pass) : NAN,
+        .whole = pass_seconds(run, 0, plan->n_passes, pass),
         .iterates = node >= 0,
         .volumes_left = at->volume < plan->n_volumes ? plan->n_volumes - at->volume - 1 : 0,
         .n_volumes = plan->n_volumes,
@@ -82,15 +110,16 @@ static void report_at(struct run *run, const struct run_position *at, struct ts_
     const double seconds = seconds_since(&run->started);
     const double slices = (double)at->slices_done + of_slab * (double)at->slab_slices;
     const double done = slices / (double)(at->n_slices > 0 ? at->n_slices : 1);
-    const struct run_pace pace = pace_of(run->plan, at, seconds, done);
+    const struct run_pace pace = pace_of(run, at, seconds, done);
     event.pass = at->pass < run->plan->n_passes ? at->pass + 1 : run->plan->n_passes;
     event.n_passes = run->plan->n_passes;
     event.slices_done = at->slices_done;
     event.n_slices = at->n_slices;
     event.seconds = seconds;
     event.bytes_per_second = seconds > 0 ? (double)at->bytes_done / seconds : 0;
-    event.seconds_left = ts_run_seconds_left(&pace);
+    event.seconds_left = event.kind == TS_EVENT_FINISHED ? 0 : ts_run_seconds_left(&pace);
     pthread_mutex_lock(&run->lock);
+    run->reported = ts_seconds();
     run->options->on_event(run->options->user, &event);
     pthread_mutex_unlock(&run->lock);
 }
@@ -104,8 +133,39 @@ static void run_report(struct run *run, struct ts_event event)
 /* If the back end only enqueues the iterations of a slab, that does not tell how far they are. */
 static void report_progress(struct run *run)
 {
+    if (run->slices_done == run->n_slices && run->pass < RUN_PASSES_TIMED)
+        run->pass_took[run->pass] = seconds_since(&run->pass_started);
     if (!run->back_end->begin_call || atomic_load(&run->iterating) == 0)
         run_report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS});
+}
+
+/* Returns what a stage takes of a slab, of any unit that is that of the others: what it is
+   predicted to take, else what it took of the slabs before. */
+static double weight_of(const struct run *run, int32_t i)
+{
+    const struct prediction *prediction = run->plan->prediction;
+    if (run->now[i].todo.n == 0)
+        return 0;
+    return prediction ? prediction->stage_seconds[i] : run->state->seconds[i];
+}
+
+/* Reports that a node of the present slab is computed, at most twice a second: the share of the
+   slab that is done is that of the seconds of its stages. */
+static void report_node(struct run *run, int32_t node)
+{
+    double done = 0, all = 0;
+    const double now = ts_seconds();
+    const bool knows = run->plan->prediction || run->slices_done > 0;
+    if (!run->options->on_event || run->back_end->begin_call || run->fleet || !knows ||
+        atomic_load(&run->iterating) || now - run->reported < 0.5)
+        return;
+    for (int32_t i = run->plan->n_sources; i < run->plan->n_nodes; i++) {
+        all += weight_of(run, i);
+        done += i <= node ? weight_of(run, i) : 0;
+    }
+    const struct run_position at = ts_run_position(run);
+    if (all > 0 && done < all)
+        report_at(run, &at, (struct ts_event){.kind = TS_EVENT_PROGRESS}, done / all);
 }
 
 void ts_run_report_iteration(struct run *run, const struct run_position *at,
@@ -521,6 +581,7 @@ static enum ts_status prove(struct run *run, bool read)
 static enum ts_status run_all(struct run *run)
 {
     run_report(run, (struct ts_event){.kind = TS_EVENT_STARTED});
+    run->on_node = report_node;
     enum ts_status status = ts_run_walk(run, report_progress);
     if (run->fleet)
         status = run->fleet->unite_slices(run, status);
@@ -591,6 +652,76 @@ void ts_run_state_end(struct run_state *state)
     atomic_store(&state->pause, false);
 }
 
+/* Checks what the run would write, takes its memory, and opens sources, devices and outputs. */
+static enum ts_status prepare_run(struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    const struct run_options *options = run->options;
+    enum ts_status status = run->fleet ? run->fleet->compare_plans(plan, run->diag) : TS_OK;
+    if (status == TS_OK)
+        status = check_searched(plan, run->diag);
+    if (status == TS_OK && plan->rank == 0)
+        status = ts_run_check_outputs(plan, options, run->diag);
+    const double begin = ts_trace_begin(run->state->trace);
+    if (status == TS_OK && run->back_end->ask_capture)
+        status = run->back_end->ask_capture(run);
+    if (status == TS_OK)
+        status = copy_plan(run);
+    if (status == TS_OK)
+        status = ts_run_checkpoint_begin(run);
+    if (status == TS_OK && options->profile)
+        status = ts_profile_check(options->profile, options->force, run->diag);
+    if (status == TS_OK)
+        status = allocate_run(run);
+    if (status == TS_OK)
+        status = start_sources(run);
+    if (status == TS_OK)
+        status = prove(run, false);
+    if (status == TS_OK) {
+        if (!run->captured)
+            (void)ts_run_on_devices(run, run->back_end->open);
+        ts_run_announce(run);
+        status = ts_run_open_outputs(run, 0);
+    }
+    if (status == TS_OK)
+        status = ts_run_on_devices(run, run->back_end->attach);
+    ts_trace_add(run->state->trace, TRACE_PREPARE, begin, 0);
+    return ts_run_agree(run, status);
+}
+
+/* Gives the files of a run that has ended with this status their names, or removes them. */
+static enum ts_status finish_run(struct run *run, enum ts_status status)
+{
+    const struct chain_output *output = &run->plan->chain->output;
+    if (run->captured)
+        status = run->back_end->end_capture(run, status);
+    status = ts_run_agree(run, status); /* must come before anything gets its name */
+    const double begin = ts_trace_begin(run->state->trace);
+    atomic_store(&run->state->committing, status == TS_OK);
+    status = ts_run_agree(run, finish_files(run, status));
+    atomic_store(&run->state->temporary, NULL);
+    ts_run_checkpoint_end(run, status);
+    ts_trace_add(run->state->trace, TRACE_FINISH, begin, 0);
+    if (run->fleet)
+        run->fleet->name_rank(run);
+    if (status == TS_OK)
+        run_report(
+            run, (struct ts_event){.kind = TS_EVENT_FINISHED,
+                                   .output = output->path ? output->path : output->sinks[0].path});
+    return status;
+}
+
+static enum ts_status write_profile(const struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    return ts_profile_write(run->state->trace,
+                            (struct profile_memory){.planned = plan->memory_bytes,
+                                                    .budget = plan->budget_bytes,
+                                                    .gpu_planned = plan->gpu_bytes,
+                                                    .gpu_budget = plan->gpu_budget_bytes},
+                            run->digest, run->options->profile, run->options->force, run->diag);
+}
+
 static enum ts_status carry_out(const struct ts_plan *plan, const struct run_options *options,
                                 struct run_state *state, struct ts_diag *diag)
 {
@@ -606,63 +737,12 @@ static enum ts_status carry_out(const struct ts_plan *plan, const struct run_opt
     pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
-    enum ts_status status = run.fleet ? run.fleet->compare_plans(plan, diag) : TS_OK;
-    if (status == TS_OK)
-        status = check_searched(plan, diag);
-    if (status == TS_OK && plan->rank == 0)
-        status = ts_run_check_outputs(plan, options, diag);
-    const double begin = ts_trace_begin(state->trace);
-    if (status == TS_OK && run.back_end->ask_capture)
-        status = run.back_end->ask_capture(&run);
-    if (status == TS_OK)
-        status = copy_plan(&run);
-    if (status == TS_OK)
-        status = ts_run_checkpoint_begin(&run);
-    if (status == TS_OK && options->profile)
-        status = ts_profile_check(options->profile, options->force, diag);
-    if (status == TS_OK)
-        status = allocate_run(&run);
-    if (status == TS_OK)
-        status = start_sources(&run);
-    if (status == TS_OK)
-        status = prove(&run, false);
-    if (status == TS_OK) {
-        if (!run.captured)
-            (void)ts_run_on_devices(&run, run.back_end->open);
-        ts_run_announce(&run);
-        status = ts_run_open_outputs(&run, 0);
-    }
-    if (status == TS_OK)
-        status = ts_run_on_devices(&run, run.back_end->attach);
-    ts_trace_add(state->trace, TRACE_PREPARE, begin, 0);
-    status = ts_run_agree(&run, status);
+    enum ts_status status = prepare_run(&run);
     if (status == TS_OK)
         status = run_all(&run);
-    if (run.captured)
-        status = run.back_end->end_capture(&run, status);
-    status = ts_run_agree(&run, status); /* must come before anything gets its name */
-    const double finishing = ts_trace_begin(state->trace);
-    atomic_store(&state->committing, status == TS_OK);
-    status = ts_run_agree(&run, finish_files(&run, status));
-    atomic_store(&state->temporary, NULL);
-    ts_run_checkpoint_end(&run, status);
-    ts_trace_add(state->trace, TRACE_FINISH, finishing, 0);
-    if (run.fleet)
-        run.fleet->name_rank(&run);
-    if (status == TS_OK)
-        run_report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
-                                           .output = plan->chain->output.path
-                                                         ? plan->chain->output.path
-                                                         : plan->chain->output.sinks[0].path});
+    status = finish_run(&run, status);
     free_run(&run);
-    if (status == TS_OK && options->profile)
-        status = ts_profile_write(state->trace,
-                                  (struct profile_memory){.planned = plan->memory_bytes,
-                                                          .budget = plan->budget_bytes,
-                                                          .gpu_planned = plan->gpu_bytes,
-                                                          .gpu_budget = plan->gpu_budget_bytes},
-                                  run.digest, options->profile, options->force, diag);
-    return status;
+    return status == TS_OK && options->profile ? write_profile(&run) : status;
 }
 
 /* Memory of the caller's is freed on the caller's thread, after the run. */
@@ -673,13 +753,18 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     struct run_options own = *options;
     if (own.allocator.allocate && !own.kept)
         own.kept = &kept;
+    own.checkpoint.resume |= state->paused;
     const enum ts_status status = carry_out(plan, &own, state, diag);
+    state->paused = status == TS_PAUSED || (state->paused && status != TS_OK);
     ts_run_kept_clear(&kept);
     return status;
 }
 
 enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
+    if (ts_arguments_lack(diag, "plan", plan))
+        return TS_BAD_CHAIN;
+    ts_diag_name_options(diag, ts_chain_is_of_caller(plan->chain));
     ts_run_state_begin(plan->state);
     const enum ts_status status = ts_run(plan, &plan->options, plan->state, diag);
     ts_run_state_end(plan->state);
@@ -688,6 +773,6 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 
 void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream)
 {
-    if (plan->state->trace)
+    if (plan && stream && plan->state->trace)
         ts_profile_print(plan->state->trace, stream);
 }

@@ -107,6 +107,8 @@ struct run_position {
     int32_t iterating;
 };
 
+enum { RUN_PASSES_TIMED = 32 };
+
 struct run {
     const struct ts_plan *plan; /* `own` */
     struct ts_plan
@@ -153,8 +155,12 @@ struct run {
        there are n devices. A number is skipped if a volume ends before its device's turn. */
     int64_t slab_number, first_slab; /* first_slab: that of the current domain */
     int64_t slices_done, n_slices, bytes_done;
-    int64_t slab_slices;               /* of the slab at hand */
-    struct run_checkpoint *checkpoint; /* NULL: nothing is kept */
+    int64_t slab_slices; /* of the slab at hand */
+    /* seconds that each of the first passes took for the last volume that had it; 0: none had */
+    double pass_took[RUN_PASSES_TIMED];
+    double reported;                                /* when the last event was reported */
+    void (*on_node)(struct run *run, int32_t node); /* is told of each computed node of a slab */
+    struct run_checkpoint *checkpoint;              /* NULL: nothing is kept */
     pthread_mutex_t lock; /* guards events, which several threads report if stages iterate */
     struct stage_listener listener;
 };
@@ -329,18 +335,20 @@ static inline enum ts_status ts_run_agree(const struct run *run, enum ts_status 
 struct run_pace {
     double seconds, pass_seconds; /* since the run began, and since this pass began */
     double pass_done;             /* 0 to 1 */
-    int64_t passes, n_passes;     /* number of passes done, and of all passes, over all volumes */
-    bool iterates;                /* a stage reports iterations in this pass */
+    /* seconds of the passes that follow in this volume, and of all passes over one volume; NaN if
+       that is not known */
+    double later, whole;
+    bool iterates; /* a stage reports iterations in this pass */
     int64_t volumes_left,
         /* number of volumes that follow after this one in a pass that iterates, and of all */
         n_volumes;
     int64_t values_left; /* number of values of a sweep that follow in it */
 };
 
-/* Returns how many seconds a run still takes; 0 if that is not known yet. All passes count as
-   equally long, except one that iterates: it takes far longer than those that only read, and is
-   estimated by its own progress. After it, only the remaining values of a sweep and the remaining
-   volumes are counted, each as long as this one. */
+/* Returns how many seconds a run still takes; NaN if that is not known yet. This pass is estimated
+   by its own progress, and others as they were measured or predicted. After one that iterates,
+   which takes far longer than those that only read, only the remaining values of a sweep and the
+   remaining volumes are counted, each as long as this one. */
 double ts_run_seconds_left(const struct run_pace *pace);
 
 /* Returns how far the walk is. Only the walk's own thread may call it, or one for which that thread
@@ -402,6 +410,9 @@ bool ts_run_holds(const struct run *run, int32_t node);
 bool ts_run_leaves(const struct run *run, int32_t node);
 /* Returns the function of the library's caller that takes the image of this node, or NULL. */
 const struct run_taker *ts_run_taker(const struct run *run, int32_t node);
+/* Reports what a caller's function has answered for a slab, unless it is TS_OK. */
+enum ts_status ts_run_taken(const struct run *run, int32_t node, const struct ts_image *slab,
+                            enum ts_status answer);
 /* Hands encoded chunks of the node's image, which are in `data`, to the HDF5 file. */
 enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks,
                                  int64_t n, const unsigned char *data);

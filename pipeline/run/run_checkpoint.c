@@ -581,10 +581,12 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status)
     const long long n_slabs = used && status != TS_OK ? count_slabs(run) : 0;
     if (checkpoint->lock >= 0 && status == TS_OK)
         remove_folder(run);
-    else if (n_slabs > 0)
+    else if (n_slabs > 0) {
         ts_diag_note(run->diag, &(struct diag_site){.code = "checkpoint"},
-                     "%lld slab%s kept in '%s': the same command with --resume goes on from there",
-                     n_slabs, n_slabs == 1 ? " is" : "s are", run->options->checkpoint.folder);
+                     "%lld slab%s kept in '%s'", n_slabs, n_slabs == 1 ? " is" : "s are",
+                     run->options->checkpoint.folder);
+        ts_diag_hint(run->diag, "the same again with --resume goes on from there");
+    }
     if (checkpoint->lock >= 0)
         close(checkpoint->lock);
     free(checkpoint->piece);

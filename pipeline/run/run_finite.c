@@ -156,11 +156,14 @@ enum ts_status ts_run_note_not_finite(struct run *run)
 
 enum ts_status ts_run_warn_not_finite(struct run *run)
 {
+    static const char too_large[] = ": they are too large for sums in single precision, which ends "
+                                    "at 3.4e38";
     enum ts_status status = TS_OK;
     for (int32_t i = run->plan->n_sources; status == TS_OK && i < run->plan->n_nodes; i++) {
         const struct plan_node *node = &run->plan->nodes[i];
         int64_t first[2] = {run->results[i].not_finite, 0};
         char volume[64] = "";
+        const bool added = node->chain_stage && node->context.stage->origin;
         status = run->fleet ? ts_ranks_least(TS_OK, first) : TS_OK;
         if (status != TS_OK || first[0] == INT64_MAX)
             continue;
@@ -172,10 +175,11 @@ enum ts_status ts_run_warn_not_finite(struct run *run)
                                             .span = node->set.span,
                                             .stage = node->label},
                         "its image holds infinite values or NaN, first in slice %lld%s, though all "
-                        "values that the slice is made from are finite: they are too large for "
-                        "sums in single precision, which ends at 3.4e38",
-                        (long long)(first[0] % n), volume);
-        if (node->context.in.quantity == TS_COUNTS)
+                        "values that the slice is made from are finite%s",
+                        (long long)(first[0] % n), volume, added ? "" : too_large);
+        if (added)
+            ts_diag_hint(run->diag, "its map() computes them, or leaves values unwritten");
+        else if (node->context.in.quantity == TS_COUNTS)
             ts_diag_hint(
                 run->diag,
                 "`bad_pixels: {highest: 1e+37}` before it fills counts that no detector gives");

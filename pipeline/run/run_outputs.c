@@ -76,29 +76,35 @@ static size_t param_that_names(const struct param_set *set, const struct file_se
     return set->n_params;
 }
 
-/* Writes what reads one of the files: "the chain itself", the name of a source, or that of a
-   parameter. Returns false if nothing does. `resumes`: the result of an earlier run may be
-   replaced. */
+/* Writes what of the node reads one of the files: its label if its source does, or
+   label.parameter. Returns false if nothing does. */
+static bool node_reads(const struct plan_node *node, const struct file_set *files, char *name,
+                       size_t size)
+{
+    if (node->source && node->source->ops->holds && node->source->ops->holds(node->source, files)) {
+        snprintf(name, size, "%s", node->label);
+        return true;
+    }
+    const size_t p = param_that_names(&node->set, files);
+    if (p == node->set.n_params)
+        return false;
+    snprintf(name, size, "%s.%s", node->label, node->set.params[p].name);
+    return true;
+}
+
+/* Writes what reads one of the files: a node, the result of an earlier run, or "the chain itself".
+   Returns false if nothing does. `resumes`: the result of an earlier run may be replaced. */
 static bool find_reader(const struct ts_plan *plan, const struct file_set *files, bool resumes,
                         char *name, size_t size)
 {
-    for (int32_t i = 0; i < plan->n_nodes; i++) {
-        const struct plan_node *node = &plan->nodes[i];
-        const size_t p = param_that_names(&node->set, files);
-        snprintf(name, size, "%s", node->label);
-        if (node->source && node->source->ops->holds &&
-            node->source->ops->holds(node->source, files))
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        if (node_reads(&plan->nodes[i], files, name, size))
             return true;
-        snprintf(name, size, "%s.%s", node->label,
-                 p < node->set.n_params ? node->set.params[p].name : "");
-        if (p < node->set.n_params)
-            return true;
-    }
-    snprintf(name, size, "the result that --resume-from names");
-    if (plan->reuse && !resumes && leads_to(plan->reuse->path, files))
-        return true;
-    snprintf(name, size, "the chain itself"); /* a chain that is no file may still have a name */
-    return leads_to(plan->chain->source_name, files);
+    const bool resumed = plan->reuse && !resumes && leads_to(plan->reuse->path, files);
+    snprintf(name, size, "%s",
+             resumed ? "the earlier result that the run starts from" : "the chain itself");
+    /* A chain that is no file may still have a name. */
+    return resumed || leads_to(plan->chain->source_name, files);
 }
 
 /* Refuses to replace what the run reads. */
@@ -194,6 +200,18 @@ static enum ts_status check_all_written(const struct ts_plan *plan, const char *
     return status;
 }
 
+/* Returns true if a stage has tables, which the caller of a run object may read without any image.
+ */
+static bool leaves_tables(const struct ts_plan *plan)
+{
+    struct stage_table tables[STAGE_TABLES];
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        if (plan->nodes[i].context.stage &&
+            ts_stage_tables(&plan->nodes[i].context, tables, NULL) > 0)
+            return true;
+    return false;
+}
+
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options,
                                     struct ts_diag *diag)
 {
@@ -206,11 +224,17 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run
         status = ts_sink_check(output->sinks[i].format, &request, diag);
     }
     if (status != TS_OK || output->path || output->n_sinks > 0 || options->n_takers > 0 ||
-        plan->chain->part)
+        plan->chain->part || (options->on_end && leaves_tables(plan)))
         return status;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"},
-                  "the chain names no output file");
-    return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
+    const bool callers = options->on_end || ts_chain_is_of_caller(plan->chain);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "%s",
+                  callers ? "no array and no file takes an image of the run"
+                          : "the chain names no output file");
+    return ts_diag_hint(diag, "%s",
+                        callers ? "ts_run_set_array() of a run gives an image an array, and "
+                                  "ts_run_set_take() hands its slabs over; a chain may end in "
+                                  "hdf5 FILE.h5"
+                                : "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
 }
 
 void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
@@ -236,6 +260,20 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 }
 
 /* ---- during the run -------------------------------------------------------------------------- */
+
+enum ts_status ts_run_taken(const struct run *run, int32_t node, const struct ts_image *slab,
+                            enum ts_status answer)
+{
+    const bool known = answer <= TS_STOPPED || answer == TS_PAUSED;
+    if (answer == TS_OK)
+        return TS_OK;
+    return ts_diag_error(run->diag, known ? answer : TS_RUN_FAILED,
+                         &(struct diag_site){.code = "take-failed"},
+                         "the function that takes the image '%s' returned %d for slices %lld to "
+                         "%lld",
+                         run->plan->nodes[node].dataset, (int)answer, (long long)slab->z_first,
+                         (long long)(slab->z_first + slab->axes[0].n - 1));
+}
 
 /* Sets `place` in run->state to a copy of the path (NULL: none), which a signal handler may read
    after the path is freed. */

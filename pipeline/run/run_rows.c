@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Levels are means over blocks (stages/geometry/view_blocks.h), of more views than a 16th if a
- * block would have fewer than 64 values: noise of a tenth of the largest value then becomes an 80th
- * of it. Rows whose two outermost values are equal in all views were extended, for example by
- * `pad`. Transmissions are too bright if more than a 20th of the blocks is above 1.3, which a beam
- * that drifts by 20 % does not reach. Both ends are air if they have equal and flat values: these,
- * if not 1, are the beam of the views divided by that of the flats.
+ * Levels are means over blocks (stages/geometry/view_blocks.h). A block takes more than a 16th of
+ * the views if it needs them for 64 values, which make noise of a tenth of the largest value an
+ * 80th. Rows whose two outermost values are equal in all views were extended, for example by `pad`.
+ * Transmissions are too bright if more than a 20th of the blocks is above 1.3, which a beam that
+ * drifts by 20 % does not reach. Both ends are air if their values are equal and flat; other values
+ * than 1 are the beam of the views over that of the flats.
  */
 #include "pipeline/run/run_rows.h"
 
@@ -604,7 +604,7 @@ static struct rows_found run_rows_find(enum rows_kind kind, const struct look *l
 
 double ts_run_rows_axis(const struct ts_axis *detectors)
 {
-    return -detectors->first / ts_axis_spacing(detectors);
+    return (0 - detectors->first) / ts_axis_spacing(detectors);
 }
 
 /* Sets what contradicts the geometry, its numbers in thousandths, and the axis that is seen. */

@@ -9,11 +9,11 @@
  * (frames-repeated). Of a stage with TRAIT_ENDS_ARE_AIR it warns if they are not (rows-cut-off,
  * air-object), and of line integrals that are read if the object has less than air
  * (integrals-inverted). Of a reconstruction it warns if views contradict the axis or the angles
- * (center-off, center-leans, sample-moved, angles-contradicted, views-fan), and of a stage with the
- * parameter `lowest` if what it fills is in the shadow of the object (filled-starved). Of counts
- * that are read it warns if they were cut off (counts-piled), and of light if single values are far
- * too bright (views-zingers). Five slices of each volume are looked at; what is told is that of the
- * one nearest to the middle of those that see an object.
+ * (center-off, center-leans, sample-moved, angles-contradicted, angles-end, views-fan), and of a
+ * stage with the parameter `lowest` if what it fills is in the shadow of the object
+ * (filled-starved). Of counts that are read it warns if they were cut off (counts-piled), and of
+ * light if single values are far too bright (views-zingers). Five slices of each volume are looked
+ * at; what is told is that of the one nearest to the middle of those that see an object.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H

@@ -83,6 +83,25 @@ static void hint_at_views(struct run *run, int32_t node, const struct rows_found
                      (long long)found->first, (long long)found->last + 1, source->label);
 }
 
+/* Says which parameter of the input gives the right angles, if it has the range from the chain. */
+static void hint_at_end(struct run *run, int32_t node, const struct rows_found *found)
+{
+    const bool meet = found->amount == VIEWS_MEET;
+    const int64_t n_views = run->plan->nodes[node].context.in.axes[1].n;
+    while (node >= run->plan->n_sources)
+        node = run->plan->nodes[node].inputs[0];
+    const struct plan_node *source = &run->plan->nodes[node];
+    if (source->out.axes[1].n == n_views &&
+        (ts_param_given(&source->set, "theta_stop") || ts_param_given(&source->set, "angle_stop")))
+        ts_diag_hint(run->diag, "endpoint: %s of `%s` gives the views these angles",
+                     meet ? "true" : "false", source->label);
+    else
+        ts_diag_hint(run->diag,
+                     "angles in even steps of %.6g degrees fit the views; those that were taken "
+                     "may be planned ones, or lack the last one",
+                     (double)found->first / WHOLE / (double)(meet ? n_views - 1 : n_views));
+}
+
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 /* What was found at all places of a node. */
@@ -173,7 +192,8 @@ static struct rows_found run_rows_choose_choose(const struct places *places, enu
         *slice = places->slices[places->order[i]];
         const bool of_all = kind == ROWS_DOUBTED &&
                             (found->amount == VIEWS_OFF_AXIS || found->amount == VIEWS_UNEQUAL ||
-                             found->amount == VIEWS_DRIFT);
+                             found->amount == VIEWS_DRIFT || found->amount == VIEWS_MEET ||
+                             found->amount == VIEWS_APART);
         if (found->amount > 0 && (i == 0 || !of_all))
             return *found;
     }
@@ -204,7 +224,9 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
             continue;
         ts_run_rows_name(&found, slice, in->axes[0].n);
         ts_run_rows_warn(run->diag, &site, (enum rows_kind)kind, &found, in, has_air);
-        if (found.n_runs > 0 && (kind != ROWS_DIM || found.n_runs <= ROWS_RUNS))
+        if (kind == ROWS_DOUBTED && (found.amount == VIEWS_MEET || found.amount == VIEWS_APART))
+            hint_at_end(run, i, &found);
+        else if (found.n_runs > 0 && (kind != ROWS_DIM || found.n_runs <= ROWS_RUNS))
             hint_at_views(run, i, &found);
         is_bright |= kind == ROWS_BRIGHT;
         is_told |= kind == ROWS_BRIGHT || kind == ROWS_AIR;

@@ -215,46 +215,70 @@ static void warn_of_fan(struct ts_diag *diag, struct diag_site *site,
                  0.5 * (double)n / tan(fabs(fan) * M_PI / 360));
 }
 
-static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
-                           const struct rows_found *found, int64_t n)
+static void warn_of_axis(struct ts_diag *diag, struct diag_site *site,
+                         const struct rows_found *found)
+{
+    site->code = "center-off";
+    ts_diag_warning(diag, site,
+                    "the rotation axis is on detector pixel %.2f +- %.2f, as the centers of mass "
+                    "of the views of %s and opposite views say, and is taken to be elsewhere: "
+                    "edges come out double",
+                    (double)found->first / ROWS_WHOLE, (double)found->last / ROWS_WHOLE,
+                    found->slice);
+    if (found->elsewhere >= 0)
+        ts_diag_hint(diag, "`center: {slice: %lld}` before it finds the axis",
+                     (long long)found->elsewhere);
+    else
+        ts_diag_hint(diag, "`center: {}` before it finds the axis");
+}
+
+static void warn_of_drift(struct ts_diag *diag, struct diag_site *site,
+                          const struct rows_found *found)
+{
+    const double first = (double)found->first / ROWS_WHOLE;
+    site->code = "sample-moved";
+    if (found->amount == VIEWS_MOVED)
+        ts_diag_warning(diag, site,
+                        "the object moves by %.1f detector pixels at view %.0f of %s, as the "
+                        "centers of mass of the views say; or its angles or its light change",
+                        (double)found->last / ROWS_WHOLE, first, found->slice);
+    else
+        ts_diag_warning(diag, site,
+                        "the centers of mass of the views of %s leave the wave of an object that "
+                        "only turns by up to %.2f detector pixels, and not by noise: the sample, "
+                        "the axis or the detector drifts, or the angles are wrong. An even drift "
+                        "over half a turn moves the axis that is found, and leaves a small part "
+                        "of itself here",
+                        found->slice, first);
+}
+
+/* The hint names parameters of the input (run_rows_choose.c). */
+static void warn_of_ends(struct ts_diag *diag, struct diag_site *site,
+                         const struct rows_found *found, int64_t n_views)
+{
+    const bool meet = found->amount == VIEWS_MEET;
+    const double turn = (double)found->first / ROWS_WHOLE;
+    site->code = "angles-end";
+    ts_diag_warning(diag, site,
+                    "the last view of %s shows %s: the %lld views cover %g degrees %s, so that "
+                    "angles are wrong by up to %.3g degrees",
+                    found->slice,
+                    !meet         ? "what is a step before the first"
+                    : turn == 360 ? "the same as the first"
+                                  : "the same as the first, mirrored",
+                    (long long)n_views, turn,
+                    meet ? "with both ends, though their angles end a step before"
+                         : "without their end, though their angles reach it",
+                    turn / (double)n_views);
+}
+
+static void warn_of_angles(struct ts_diag *diag, struct diag_site *site,
+                           const struct rows_found *found)
 {
     const double first = (double)found->first / ROWS_WHOLE,
                  second = (double)found->last / ROWS_WHOLE;
     site->code = "angles-contradicted"; /* unless another one is named */
     switch ((enum view_doubt)found->amount) {
-    case VIEWS_OFF_AXIS:
-        site->code = "center-off";
-        ts_diag_warning(diag, site,
-                        "the rotation axis is on detector pixel %.2f +- %.2f, as the centers of "
-                        "mass of the views of %s and opposite views say, and is taken to be "
-                        "elsewhere: edges come out double",
-                        first, second, found->slice);
-        if (found->elsewhere >= 0)
-            ts_diag_hint(diag, "`center: {slice: %lld}` before it finds the axis",
-                         (long long)found->elsewhere);
-        else
-            ts_diag_hint(diag, "`center: {}` before it finds the axis");
-        return;
-    case VIEWS_MOVED:
-        site->code = "sample-moved";
-        ts_diag_warning(diag, site,
-                        "the object moves by %.1f detector pixels at view %.0f of %s, as the "
-                        "centers of mass of the views say; or its angles or its light change",
-                        second, first, found->slice);
-        return;
-    case VIEWS_UNEQUAL:
-        warn_of_unequal(diag, site, found->slice, first, second);
-        return;
-    case VIEWS_DRIFT:
-        site->code = "sample-moved";
-        ts_diag_warning(diag, site,
-                        "the centers of mass of the views of %s leave the wave of an object that "
-                        "only turns by up to %.2f detector pixels, and not by noise: the sample, "
-                        "the axis or the detector drifts, or the angles are wrong. An even drift "
-                        "over half a turn moves the "
-                        "axis that is found, and leaves a small part of itself here",
-                        found->slice, first);
-        return;
     case VIEWS_ALTERNATE:
         site->code = "views-alternate";
         ts_diag_warning(diag, site,
@@ -262,9 +286,6 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         "these: every second view is of another scan, sample or position",
                         found->slice);
         break;
-    case VIEWS_FAN:
-        warn_of_fan(diag, site, found, n);
-        return;
     case VIEWS_UNLIKE:
         site->code = "opposites-unlike";
         ts_diag_warning(diag, site,
@@ -303,6 +324,33 @@ static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
                         found->slice);
     }
     ts_diag_hint(diag, "look at the angles of the scan, their unit and the order of the frames");
+}
+
+static void warn_of_doubts(struct ts_diag *diag, struct diag_site *site,
+                           const struct rows_found *found, const struct ts_image *in)
+{
+    switch ((enum view_doubt)found->amount) {
+    case VIEWS_MEET:
+    case VIEWS_APART:
+        warn_of_ends(diag, site, found, in->axes[1].n);
+        break;
+    case VIEWS_OFF_AXIS:
+        warn_of_axis(diag, site, found);
+        break;
+    case VIEWS_MOVED:
+    case VIEWS_DRIFT:
+        warn_of_drift(diag, site, found);
+        break;
+    case VIEWS_UNEQUAL:
+        warn_of_unequal(diag, site, found->slice, (double)found->first / ROWS_WHOLE,
+                        (double)found->last / ROWS_WHOLE);
+        break;
+    case VIEWS_FAN:
+        warn_of_fan(diag, site, found, in->axes[2].n);
+        break;
+    default:
+        warn_of_angles(diag, site, found);
+    }
 }
 
 /* Pixels in a shadow are filled from those of its rim and of single photons: too little is seen. */
@@ -415,7 +463,7 @@ void ts_run_rows_warn(struct ts_diag *diag, struct diag_site *site, enum rows_ki
         warn_of_values(diag, site, kind, found, in);
         return;
     case ROWS_DOUBTED:
-        warn_of_doubts(diag, site, found, in->axes[2].n);
+        warn_of_doubts(diag, site, found, in);
         return;
     case ROWS_REPEATED:
     case ROWS_BLANK:

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/arguments.h"
 #include "pipeline/run/run.h"
 
 struct search {
@@ -153,5 +154,6 @@ enum ts_status ts_run_search(struct ts_chain *chain, const struct ts_options *op
 enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options,
                                struct ts_diag *diag)
 {
-    return ts_run_search(chain, options, NULL, diag);
+    return ts_arguments_lack(diag, "chain", chain) ? TS_BAD_CHAIN
+                                                   : ts_run_search(chain, options, NULL, diag);
 }

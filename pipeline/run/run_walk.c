@@ -21,9 +21,8 @@
 /* ---- volumes --------------------------------------------------------------------------------- */
 
 /* A run of several volumes carries out its passes for one after the other. The output's images grow
-   from volume to volume. The tables of each volume are copied here when it ends, since a driver is
-   reset for the next one; in the output, a table then has the axis of the volumes before its
-   own. */
+   from volume to volume. A driver is reset for the next volume, so that the tables are copied here
+   when one ends; in the output, a table then has the axis of the volumes before its own. */
 
 /* Allocates a node's tables of all volumes. */
 static enum ts_status create_tables(struct run *run, int32_t i, const struct stage_table *tables,
@@ -413,7 +412,7 @@ static bool has_refused(const struct run *run, int32_t i)
     return z >= 0;
 }
 
-/* Reports a slice that a stage has refused, or the earlier cause. Waits for the device. */
+/* Reports a refused slice, or the cause in an earlier stage. Waits for the device. */
 static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n)
 {
     const size_t n_records = ts_diag_count(run->diag);
@@ -455,12 +454,12 @@ static void prefetch(struct run *run, const struct plan_step *steps, int64_t num
 }
 
 /* Announces the slab that this rank computes in the next round, on its next device. */
-static void announce_next(struct run *run, int32_t domain, int64_t round)
+static void announce_next(struct run *run, int32_t domain, int64_t round_z)
 {
     const struct ts_plan *plan = run->plan;
     const int64_t nz = plan->nodes[domain].out.axes[0].n, slab = plan->slab_slices;
     int64_t z;
-    const int64_t n = ts_plan_slab_of(plan->rank, nz, round + plan->n_ranks * slab, slab, &z);
+    const int64_t n = ts_plan_slab_of(plan->rank, nz, round_z + plan->n_ranks * slab, slab, &z);
     if (n == 0)
         return;
     const int next = (run->device + 1) % plan->n_devices;
@@ -468,7 +467,7 @@ static void announce_next(struct run *run, int32_t domain, int64_t round)
     prefetch(run, run->next, run->slab_number + 1);
 }
 
-static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t round, int64_t z,
+static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t round_z, int64_t z,
                                    int64_t n)
 {
     const struct ts_plan *plan = run->plan;
@@ -477,9 +476,8 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
         status = check_refused(run, false);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
         if (i == plan->n_sources) {
-            announce_next(run, domain, round);
-            status = ts_run_find_slab(run, domain, z, n);
-            if (status != TS_OK)
+            announce_next(run, domain, round_z);
+            if ((status = ts_run_find_slab(run, domain, z, n)) != TS_OK)
                 break;
         }
         if (i >= plan->n_sources && atomic_load(&run->state->stop))
@@ -488,6 +486,7 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
         status = compute_node(run, i);
         if (status != TS_OK && plan->nodes[i].chain_stage)
             status = find_cause(run, i, z, n, n_records, status);
+        run->on_node(run, i);
     }
     if (status == TS_OK)
         status = ts_run_load_slab(run);
@@ -513,12 +512,12 @@ int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
 }
 
 /* Hands slices in host memory to the library's caller. */
-static enum ts_status hand_to_taker(const struct run *run, const struct run_taker *taker,
-                                    const struct ts_image *slices)
+static enum ts_status hand_to_taker(const struct run *run, int32_t node,
+                                    const struct run_taker *taker, const struct ts_image *slices)
 {
     const size_t bytes = ts_slice_bytes(slices);
     if (taker->take)
-        return taker->take(taker->user, slices);
+        return ts_run_taken(run, node, slices, taker->take(taker->user, slices));
 #pragma omp parallel for num_threads(run->plan->threads)
     for (int64_t k = 0; k < slices->axes[0].n; k++)
         ts_array_put(&taker->array, slices->z_first + k,
@@ -530,7 +529,7 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
 {
     const struct run_taker *taker = ts_run_taker(run, node);
     enum ts_status status =
-        taker && !ts_run_stays_there(taker) ? hand_to_taker(run, taker, slices) : TS_OK;
+        taker && !ts_run_stays_there(taker) ? hand_to_taker(run, node, taker, slices) : TS_OK;
     if (status == TS_OK && run->results[node].dataset >= 0)
         status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices,
                                    run->diag);
@@ -586,13 +585,13 @@ static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Lets every rank compute a slab, from slice `round` on; in the last round some ranks have none. */
-static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
+/* Lets every rank compute a slab, from slice round_z on; in the last round some ranks have none. */
+static enum ts_status run_round(struct run *run, int32_t domain, int64_t round_z)
 {
     int64_t z;
     const int64_t nz = run->plan->nodes[domain].out.axes[0].n;
-    const int64_t n = ts_plan_slab_of(run->plan->rank, nz, round, run->plan->slab_slices, &z);
-    enum ts_status status = n > 0 ? compute_slab(run, domain, round, z, n) : TS_OK;
+    const int64_t n = ts_plan_slab_of(run->plan->rank, nz, round_z, run->plan->slab_slices, &z);
+    enum ts_status status = n > 0 ? compute_slab(run, domain, round_z, z, n) : TS_OK;
     status = ts_run_agree(run, status);
     if (status == TS_OK) {
         status = reduce_slab(run, domain, z, n);
@@ -644,8 +643,8 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
     while (run->slab_number % plan->n_devices != 0)
         run->slab_number++;
     run->first_slab = run->slab_number;
-    for (int64_t round = 0; status == TS_OK && round < nz; round += all) {
-        const int64_t n = nz - round < all ? nz - round : all;
+    for (int64_t round_z = 0; status == TS_OK && round_z < nz; round_z += all) {
+        const int64_t n = nz - round_z < all ? nz - round_z : all;
         if (atomic_load(&run->state->stop))
             return TS_STOPPED;
         if (ts_run_pauses(run))
@@ -653,7 +652,7 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
         run->slab_slices = n;
         status = ts_run_use(run, (int)(run->slab_number % plan->n_devices));
         if (status == TS_OK)
-            status = run_round(run, domain, round);
+            status = run_round(run, domain, round_z);
         if (status != TS_OK)
             return status;
         run->slices_done += n;
@@ -779,7 +778,7 @@ static enum ts_status survey_all(struct run *run, void (*on_slab)(struct run *))
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
 {
     enum ts_status status = survey_all(run, on_slab);
-    for (; status == TS_OK && run->volume < run->plan->n_volumes; run->volume++) {
+    for (; status == TS_OK && run->volume < ts_plan_mapped_volumes(run->plan); run->volume++) {
         for (run->pass = 0; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
             if (!is_surveyed(run->plan, run->pass))
                 status = run_pass(run, on_slab);

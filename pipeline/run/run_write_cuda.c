@@ -11,13 +11,14 @@
 
 /* Hands slices to the caller on the device, or copies them to the caller's array there, unless they
    were written there. */
-static enum ts_status write_there(struct run *run, const struct run_taker *taker,
+static enum ts_status write_there(struct run *run, int32_t node, const struct run_taker *taker,
                                   const struct ts_image *slices)
 {
     const struct device *device = run->back;
     if (taker->take_device)
-        return taker->take_device(taker->user, slices,
-                                  ts_cuda_stream(device->session, CUDA_COMPUTE));
+        return ts_run_taken(
+            run, node, slices,
+            taker->take_device(taker->user, slices, ts_cuda_stream(device->session, CUDA_COMPUTE)));
     unsigned char *to =
         (unsigned char *)taker->array.data + (size_t)slices->z_first * ts_slice_bytes(slices);
     return to == slices->data ? TS_OK
@@ -30,7 +31,7 @@ enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_ima
     struct device *device = run->back;
     const struct run_taker *taker = ts_run_taker(run, i);
     if (ts_run_stays_there(taker)) {
-        const enum ts_status there = write_there(run, taker, slices);
+        const enum ts_status there = write_there(run, i, taker, slices);
         if (there != TS_OK || !ts_run_leaves(run, i))
             return there;
     }

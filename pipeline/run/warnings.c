@@ -81,7 +81,7 @@ enum ts_status ts_warnings_write(const struct ts_plan *plan, struct hdf5_writer 
     }
     if (complete && n == 0)
         texts[n++] = WARNINGS_NONE;
-    const enum ts_status status = complete ? ts_hdf5_texts(writer, WARNINGS_PATH, texts, n)
+    const enum ts_status status = complete ? ts_hdf5_texts(writer, WARNINGS_PATH, NULL, texts, n)
                                            : ts_diag_no_memory(diag, n_records * sizeof *texts);
     free(texts);
     return status;

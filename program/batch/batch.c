@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +24,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/json.h"
-#include "core/svg.h"
+#include "core/path.h"
 #include "core/timing.h"
 #include "io/file/file_bytes.h"
-#include "io/file/publish_lock.h"
-#include "io/file/whole_file.h"
+#include "io/file/file_commit.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "program/batch/process.h"
 #include "program/record/same_plan.h"
+#include "program/report/report.h"
+#include "program/show/preview.h"
+
+#define CLEAR_LINE "\r\033[K" /* erases the line of a terminal */
 
 /* ---- locks of outputs ------------------------------------------------------------------------ */
 
@@ -129,8 +132,30 @@ static enum ts_status create_plan(struct batch *batch, const struct ts_chain *ch
     return status;
 }
 
+const char *ts_batch_output_set(const struct batch *batch, const struct batch_study *study, int i,
+                                char *set, size_t size)
+{
+    const struct batch_output *output = &batch->outputs[i];
+    const int stem = (int)(strrchr(study->output, '.') - study->output);
+    snprintf(set, size, "output.%s=%.*s%s%s", output->format, stem, study->output,
+             *output->suffix ? "" : "-", *output->suffix ? output->suffix : output->format);
+    return strchr(set, '=') + 1;
+}
+
+/* Returns true if all further outputs of the study are there. */
+static bool has_outputs(const struct batch *batch, const struct batch_study *study)
+{
+    struct stat found;
+    char set[PATH_MAX];
+    bool all = true;
+    for (int i = 0; i < batch->n_outputs && all; i++)
+        all = lstat(ts_batch_output_set(batch, study, i, set, sizeof set), &found) == 0;
+    return all;
+}
+
 /* Plans one study. The caller holds the study's lock if other batches may write the same output. If
-   the output exists, it is verified, and the state becomes STUDY_FOUND. */
+   the output exists, it is verified, and the state becomes STUDY_FOUND, unless another output of
+   the study is missing and it is to be run again. */
 static enum ts_status examine(struct batch *batch, struct batch_study *study, struct ts_diag *diag)
 {
     struct stat found;
@@ -144,7 +169,8 @@ static enum ts_status examine(struct batch *batch, struct batch_study *study, st
         status = create_plan(batch, chain, &plan, diag);
     if (status == TS_OK && exists)
         status = ts_same_as_planned(study->output, plan, study->digest, diag);
-    if (status == TS_OK && exists)
+    study->replace = status == TS_OK && exists && !has_outputs(batch, study);
+    if (status == TS_OK && exists && !study->replace)
         study->state = STUDY_FOUND;
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
@@ -161,6 +187,8 @@ static void refuse_take(struct batch *batch, struct batch_study *study, enum stu
     const char *message = diag ? ts_diag_first_error(diag) : NULL;
     if (message && !study->message)
         study->message = ts_arena_text(batch->studies.arena, message, strlen(message));
+    if (batch->terminal)
+        fputs(CLEAR_LINE, stderr);
     ts_text_print(stderr, "", study->input);
     fputs(diag ? ":\n" : ":\ntomostage: error: out of memory\n", stderr);
     if (!diag) {
@@ -188,6 +216,8 @@ bool ts_batch_plan(struct batch *batch)
     bool clean = true;
     for (size_t i = 0; i < batch->studies.n; i++) {
         struct ts_diag *diag = ts_diag_create();
+        if (batch->terminal)
+            fprintf(stderr, CLEAR_LINE "planning study %zu of %zu", i + 1, batch->studies.n);
         const enum ts_status status =
             diag ? plan_study(batch, &batch->studies.items[i], diag) : TS_RUN_FAILED;
         if (status == TS_OK) {
@@ -197,6 +227,8 @@ bool ts_batch_plan(struct batch *batch)
         refuse_take(batch, &batch->studies.items[i], STUDY_REFUSED, status, diag);
         clean = false;
     }
+    if (batch->terminal)
+        fputs(CLEAR_LINE, stderr);
     return clean;
 }
 
@@ -214,6 +246,7 @@ struct runs {
     int running;
     size_t ended; /* number of studies that are no longer planned or running */
     bool failed, told;
+    double drawn, looked; /* when progress was last shown, and arrivals were looked for */
 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -224,6 +257,7 @@ static void print_state(const struct runs *runs, const struct batch_study *study
         ts_batch_print_study(runs->batch, study, runs->ended);
     if (runs->batch->quiet || runs->batch->json)
         return;
+    fputs(runs->batch->terminal ? CLEAR_LINE : "", stderr);
     printf("[%zu of %zu] ", runs->ended, runs->batch->studies.n);
     ts_text_print(stdout, "", study->name);
     printf(": %s", ts_batch_state_name(study->state));
@@ -261,22 +295,160 @@ static void take_messages(struct runs *runs, struct batch_study *study, char *sa
     }
 }
 
+/* Takes a line that a process has written: how far it is, "pass 1 of 2: 3 of 8 slices, 9.0 MB/s,
+   0:03 left", or a part of its messages. */
+static void take_line(struct batch_study *study, const char *line, size_t length)
+{
+    int pass, passes;
+    long long done, slices;
+    long minutes = -1, seconds = 0;
+    const char *at = memmem(line, length, "pass ", 5), *left = memmem(line, length, " left", 5);
+    const bool search = !strncmp(line, "looking for the box of ", 23);
+    if ((at != line && !search) || !at ||
+        sscanf(at, "pass %d of %d: %lld of %lld slices", &pass, &passes, &done, &slices) != 4) {
+        if (study->said && study->n_said + length <= SAID_BYTES) {
+            memcpy(study->said + study->n_said, line, length);
+            study->n_said += length;
+        }
+        return;
+    }
+    const double took = ts_seconds() - study->begin;
+    while (left && left > at && !strchr(" ,", left[-1]))
+        left--;
+    if (left && sscanf(left, "%ld:%ld left", &minutes, &seconds) == 2 && !search)
+        study->part = took / (took + (double)(60 * minutes + seconds) + 1e-3);
+}
+
+/* Reads what the process has written since, up to its last whole line. */
+static void read_said(struct batch_study *study)
+{
+    char text[4096];
+    ssize_t n;
+    if (!study->said)
+        study->said = calloc(1, SAID_BYTES + 1);
+    while ((n = pread(study->errors, text, sizeof text, (off_t)study->n_read)) > 0) {
+        size_t used = 0;
+        for (const char *end; (end = memchr(text + used, '\n', (size_t)n - used)) != NULL;) {
+            const size_t length = (size_t)(end + 1 - (text + used));
+            take_line(study, text + used, length);
+            used += length;
+        }
+        if (used == 0 && (size_t)n < sizeof text)
+            return; /* a line that is not yet whole */
+        if (used == 0)
+            take_line(study, text, used = (size_t)n);
+        study->n_read += used;
+    }
+}
+
 static void print_said(struct runs *runs, struct batch_study *study)
 {
-    char *said = calloc(1, SAID_BYTES + 1);
-    if (said && pread(study->errors, said, SAID_BYTES, 0) > 0) {
+    read_said(study);
+    if (study->said && study->n_said > 0) {
+        fputs(runs->batch->terminal ? CLEAR_LINE : "", stderr);
         ts_text_print(stderr, "", study->input);
-        fprintf(stderr, ":\n%s", said);
-        take_messages(runs, study, said);
+        fprintf(stderr, ":\n%s", study->said);
+        take_messages(runs, study, study->said);
     }
-    free(said);
+    free(study->said);
+    study->said = NULL;
     close(study->errors);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* Returns the seconds that all studies still take, as if each took what those took that have ended
+   or are far enough to tell; -1 if none is. */
+static double seconds_left(const struct runs *runs)
+{
+    const struct batch *batch = runs->batch;
+    double known = 0, running = 0;
+    size_t n = 0, unknown = ts_batch_count(batch, STUDY_PLANNED);
+    for (size_t i = 0; i < batch->studies.n; i++) {
+        const struct batch_study *study = &batch->studies.items[i];
+        const double took = ts_seconds() - study->begin;
+        const bool told = study->state == STUDY_RUNNING && study->part > 0;
+        unknown += study->state == STUDY_RUNNING && !told;
+        running += told ? took / study->part - took : 0;
+        known += told ? took / study->part : 0;
+        known += study->state == STUDY_DONE ? study->seconds : 0;
+        n += told || study->state == STUDY_DONE;
+    }
+    const double at_once = fmax(1, fmin(batch->jobs, (double)unknown + runs->running));
+    return n > 0 ? (running + (double)unknown * known / (double)n) / at_once : -1;
+}
+
+/* Shows how far the running studies are: often on a terminal, each second as an event, else every
+   30 seconds. */
+static void show_progress(struct runs *runs)
+{
+    const struct batch *batch = runs->batch;
+    const double now = ts_seconds();
+    if (batch->quiet || now - runs->drawn < (batch->terminal ? 0.2 : batch->json ? 1 : 30))
+        return;
+    runs->drawn = now;
+    const double left = seconds_left(runs);
+    if (batch->json) {
+        ts_batch_print_progress(batch, runs->ended, left);
+        return;
+    }
+    fprintf(stderr, "%s%zu of %zu ended", batch->terminal ? CLEAR_LINE : "", runs->ended,
+            batch->studies.n);
+    for (size_t i = 0, shown = 0; i < batch->studies.n && shown < 4; i++) {
+        const struct batch_study *study = &batch->studies.items[i];
+        if (study->state != STUDY_RUNNING)
+            continue;
+        ts_text_print(stderr, shown++ == 0 ? "; running: " : ", ", study->name);
+        if (study->part > 0)
+            fprintf(stderr, " %.0f %%", 100 * study->part);
+        else
+            fputs(" ?", stderr);
+    }
+    if (left < 0)
+        fputs(runs->running > 0 ? "; ? left" : "", stderr);
+    else if (runs->ended < batch->studies.n)
+        fprintf(stderr, "; %ld:%02ld left", (long)(left + 0.5) / 60, (long)(left + 0.5) % 60);
+    if (batch->watch)
+        fputs("; waiting for studies", stderr);
+    fputs(batch->terminal ? "" : "\n", stderr);
+    fflush(stderr);
 }
 
 /* ---- the end of a study ---------------------------------------------------------------------- */
 
+/* Writes the picture and the report to which the page leads. Without them the study is as good, so
+   that a failure is no error. */
+static void write_beside(const struct batch *batch, const struct batch_study *study)
+{
+    char folder[PATH_MAX], picture[PATH_MAX], report[PATH_MAX];
+    FILE *said = fopen("/dev/null", "w");
+    struct ts_diag *diag = ts_diag_create();
+    snprintf(folder, sizeof folder, "%s/batch-files", batch->folder);
+    ts_batch_beside(batch, study, true, "png", picture, sizeof picture);
+    ts_batch_beside(batch, study, true, "html", report, sizeof report);
+    if (diag) { /* which a batch that was killed may have left beside whole ones */
+        ts_file_remove_stale(folder, ts_base_name(picture), diag);
+        ts_file_remove_stale(folder, ts_base_name(report), diag);
+    }
+    const bool there = access(picture, F_OK) == 0 && access(report, F_OK) == 0;
+    const bool needed = study->state == STUDY_DONE || (study->state == STUDY_FOUND && !there);
+    if (said && diag && needed && (mkdir(folder, 0777) == 0 || errno == EEXIST)) {
+        (void)ts_preview_write(
+            &(struct preview_request){
+                .text = study->output, .dataset = "data", .slice = -1, .montage = 1},
+            &(struct preview_style){.plain = true}, picture, said, diag);
+        (void)ts_report_write(
+            &(struct report_request){.path = study->output, .output = report, .force = true}, diag);
+    }
+    ts_diag_destroy(diag);
+    if (said)
+        fclose(said);
+}
+
 static void end_study(struct runs *runs, struct batch_study *study)
 {
+    if (!runs->batch->stopped())
+        write_beside(runs->batch, study);
     runs->ended++;
     runs->failed |= study->state == STUDY_FAILED;
     print_state(runs, study);
@@ -332,6 +504,8 @@ static void reap_all(struct runs *runs)
     for (size_t i = 0; i < runs->batch->studies.n; i++) {
         struct batch_study *study = &runs->batch->studies.items[i];
         int ended;
+        if (study->state == STUDY_RUNNING)
+            read_said(study);
         if (study->state == STUDY_RUNNING && waitpid(study->pid, &ended, WNOHANG) == study->pid)
             reap(runs, study, ended);
     }
@@ -345,16 +519,27 @@ static int start_process(struct runs *runs, struct batch_study *study)
 {
     const struct batch *batch = runs->batch;
     char threads[16], memory[24], gpu_memory[24];
-    const char *first[] = {"tomostage",    "run",
-                           batch->chain,   "-i",
-                           study->input,   "-o",
-                           study->output,  "--quiet",
-                           "--threads",    threads,
-                           "--memory",     memory,
-                           "--device",     batch->options.device,
-                           "--gpu-memory", gpu_memory};
+    const char *first[] = {"tomostage",
+                           "run",
+                           batch->chain,
+                           "-i",
+                           study->input,
+                           "-o",
+                           study->output,
+                           "--every",
+                           "1",
+                           study->replace ? "--force" : "--every=1",
+                           "--threads",
+                           threads,
+                           "--memory",
+                           memory,
+                           "--device",
+                           batch->options.device,
+                           "--gpu-memory",
+                           gpu_memory};
     const size_t n = sizeof first / sizeof *first - (batch->options.gpu_memory_bytes > 0 ? 0 : 2);
-    const int n_sets = batch->n_sets + study->n_sets;
+    const int own = batch->n_sets + study->n_sets, n_sets = own + batch->n_outputs;
+    char outputs[BATCH_OUTPUTS][PATH_MAX];
     char **arguments = calloc(n + 2 * (size_t)n_sets + 1, sizeof *arguments);
     study->errors = memfd_create("messages", MFD_CLOEXEC);
     if (!arguments || study->errors < 0) {
@@ -368,11 +553,18 @@ static int start_process(struct runs *runs, struct batch_study *study)
     snprintf(gpu_memory, sizeof gpu_memory, "%lld", (long long)batch->options.gpu_memory_bytes);
     memcpy(arguments, first, n * sizeof *arguments);
     for (int i = 0; i < n_sets; i++) {
-        const char *set = i < batch->n_sets ? batch->sets[i] : study->sets[i - batch->n_sets];
+        const char *set = NULL;
+        if (i >= own)
+            ts_batch_output_set(batch, study, i - own, outputs[i - own], PATH_MAX);
+        if (i >= own)
+            set = outputs[i - own];
+        else
+            set = i < batch->n_sets ? batch->sets[i] : study->sets[i - batch->n_sets];
         arguments[n + 2 * (size_t)i] = "--set";
         arguments[n + 2 * (size_t)i + 1] = (char *)set;
     }
     study->begin = ts_seconds();
+    study->n_read = study->n_said = 0;
     const int error =
         ts_process_start(runs->program, arguments, study->errors, study->lock, &study->pid);
     free(arguments);
@@ -386,9 +578,9 @@ static void start_locked(struct runs *runs, struct batch_study *study, struct ts
 {
     struct stat found;
     enum ts_status status = TS_OK;
-    if (lstat(study->output, &found) == 0) {
+    if (lstat(study->output, &found) == 0)
         status = examine(runs->batch, study, diag);
-    } else {
+    if (status == TS_OK && study->state != STUDY_FOUND) {
         const int error = start_process(runs, study);
         if (error)
             status =
@@ -441,7 +633,8 @@ static void start_all(struct runs *runs)
     const struct batch *batch = runs->batch;
     for (size_t i = 0; i < batch->studies.n && runs->running < batch->jobs && !batch->stopped();
          i++)
-        if (batch->studies.items[i].state == STUDY_PLANNED && (!runs->failed || batch->keep_going))
+        if (batch->studies.items[i].state == STUDY_PLANNED &&
+            (!runs->failed || batch->keep_going || batch->watch))
             batch_start(runs, &batch->studies.items[i]);
 }
 
@@ -461,233 +654,79 @@ static void stop_all(struct runs *runs)
             kill(batch->studies.items[i].pid, SIGTERM);
 }
 
+/* Adds one study of the watched folder, and plans it. */
+static void add_arrival(struct runs *runs, const char *path)
+{
+    struct batch *batch = runs->batch;
+    const size_t before = batch->studies.n;
+    struct ts_diag *diag = ts_diag_create();
+    enum ts_status status = diag ? TS_OK : TS_RUN_FAILED;
+    if (status == TS_OK)
+        status = ts_studies_add_path(&batch->studies, path, diag);
+    if (status == TS_OK)
+        status = ts_studies_name(&batch->studies, batch->folder, diag);
+    if (status != TS_OK) {
+        if (diag)
+            ts_diag_print(diag, stderr);
+        batch->studies.n = before;
+    } else if (batch->studies.n > before) {
+        struct batch_study *study = &batch->studies.items[before];
+        status = plan_study(batch, study, diag);
+        if (status != TS_OK) {
+            refuse_take(batch, study, STUDY_REFUSED, status, diag);
+            diag = NULL;
+        }
+        if (study->state != STUDY_PLANNED)
+            end_study(runs, study);
+    }
+    ts_diag_destroy(diag);
+}
+
+/* Looks for studies that have arrived, once a second, and writes the tables if some have ended. */
+static void look_for_arrivals(struct runs *runs, size_t *written)
+{
+    struct batch *batch = runs->batch;
+    char path[PATH_MAX];
+    if (!batch->watch || batch->stopped() || ts_seconds() - runs->looked < 1)
+        return;
+    runs->looked = ts_seconds();
+    while (!batch->stopped() && ts_watch_next(&batch->arrivals, batch->watch, batch->folder,
+                                              batch->settle, path, sizeof path))
+        add_arrival(runs, path);
+    if (runs->ended != *written) {
+        struct ts_diag *diag = ts_diag_create();
+        if (diag && ts_batch_write_tables(batch, diag) != TS_OK)
+            ts_diag_print(diag, stderr);
+        ts_diag_destroy(diag);
+        *written = runs->ended;
+    }
+}
+
 void ts_batch_run(struct batch *batch)
 {
+    size_t written = 0;
     const struct timespec step = {0, STEP_MS * 1000000L};
-    struct runs runs = {.batch = batch};
-    for (size_t i = 0; i < batch->studies.n; i++) {
-        if (batch->studies.items[i].state == STUDY_PLANNED)
-            continue;
-        runs.ended++;
-        print_state(&runs, &batch->studies.items[i]);
-    }
+    struct runs runs = {.batch = batch, .drawn = batch->terminal ? 0 : ts_seconds()};
+    for (size_t i = 0; i < batch->studies.n; i++)
+        if (batch->studies.items[i].state != STUDY_PLANNED)
+            end_study(&runs, &batch->studies.items[i]);
     /* if it is not found, starting it fails later and says why */
     if (!ts_process_find(runs.program))
         snprintf(runs.program, sizeof runs.program, "/proc/self/exe");
     for (;;) {
         reap_all(&runs);
+        look_for_arrivals(&runs, &written);
         start_all(&runs);
         if (batch->stopped())
             stop_all(&runs);
         const bool waits = ts_batch_count(batch, STUDY_PLANNED) > 0 && !batch->stopped() &&
                            (!runs.failed || batch->keep_going);
-        if (runs.running == 0 && !waits)
-            return;
+        if (runs.running == 0 && !waits && !(batch->watch && !batch->stopped()))
+            break;
+        show_progress(&runs);
         nanosleep(&step, NULL);
     }
-}
-
-/* ---- events as JSON -------------------------------------------------------------------------- */
-
-/* Events are printed as JSON, one a line: when a study starts, and when it has ended. */
-
-static void open_event(struct json *json, const char *name)
-{
-    ts_json_init(json, stdout, false);
-    ts_json_open(json, '{');
-    ts_json_member_text(json, "event", name);
-}
-
-static void close_event(struct json *json)
-{
-    ts_json_close(json, '}');
-    fflush(stdout);
-}
-
-void ts_batch_print_started(const struct batch *batch)
-{
-    struct json json;
-    open_event(&json, "started");
-    ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
-    ts_json_member_integer(&json, "jobs", batch->jobs);
-    ts_json_member_integer(&json, "shard", batch->shard);
-    ts_json_member_integer(&json, "shards", batch->shards);
-    close_event(&json);
-}
-
-void ts_batch_print_study(const struct batch *batch, const struct batch_study *study, size_t ended)
-{
-    struct json json;
-    open_event(&json, "study");
-    ts_json_member_text(&json, "state", ts_batch_state_name(study->state));
-    ts_json_member_text(&json, "output", study->output);
-    ts_json_member_text(&json, "input", study->input);
-    if (study->state != STUDY_RUNNING) {
-        ts_json_member_real(&json, "seconds", study->seconds);
-        ts_json_member_integer(&json, "warnings", study->warnings);
-    }
-    if (*study->digest)
-        ts_json_member_text(&json, "digest", study->digest);
-    if (study->message)
-        ts_json_member_text(&json, "message", study->message);
-    ts_json_member_integer(&json, "ended", (int64_t)ended);
-    ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
-    close_event(&json);
-}
-
-void ts_batch_print_finished(const struct batch *batch, const char *table)
-{
-    struct json json;
-    open_event(&json, "finished");
-    if (table)
-        ts_json_member_text(&json, "table", table);
-    ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
-    for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
-        if (state != STUDY_RUNNING)
-            ts_json_member_integer(&json, ts_batch_state_name(state),
-                                   (int64_t)ts_batch_count(batch, state));
-    close_event(&json);
-}
-
-/* ---- tables ---------------------------------------------------------------------------------- */
-
-/* A table for programs and a page for people tell how a batch went. The page needs no other file.
-   Both are written whole or not at all, like results. */
-
-const char *ts_batch_state_name(enum study_state state)
-{
-    static const char *const names[] = {"not run", "refused", "running", "done",
-                                        "found",   "failed",  "stopped"};
-    return names[state];
-}
-
-size_t ts_batch_count(const struct batch *batch, enum study_state state)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < batch->studies.n; i++)
-        n += batch->studies.items[i].state == state;
-    return n;
-}
-
-enum ts_status ts_batch_status(const struct batch *batch)
-{
-    bool any[TS_STOPPED + 1] = {false};
-    for (size_t i = 0; i < batch->studies.n; i++) {
-        const struct batch_study *study = &batch->studies.items[i];
-        const bool good = study->state == STUDY_DONE || study->state == STUDY_FOUND;
-        const bool judged = study->state == STUDY_REFUSED || study->state == STUDY_FAILED;
-        any[judged ? study->status : good ? TS_OK : TS_STOPPED] = true;
-    }
-    if (any[TS_BAD_CHAIN])
-        return TS_BAD_CHAIN;
-    if (any[TS_RUN_FAILED])
-        return TS_RUN_FAILED;
-    if (any[TS_BAD_INPUT])
-        return TS_BAD_INPUT;
-    return any[TS_STOPPED] ? TS_RUN_FAILED : TS_OK;
-}
-
-void ts_batch_table_path(const struct batch *batch, const char *suffix, char *path, size_t size)
-{
-    if (batch->shards > 1)
-        snprintf(path, size, "%s/batch-%d-of-%d.%s", batch->folder, batch->shard, batch->shards,
-                 suffix);
-    else
-        snprintf(path, size, "%s/batch.%s", batch->folder, suffix);
-}
-
-/* Writes a cell without tabs and control characters. */
-static void cell(FILE *out, bool html, const char *text)
-{
-    char escaped[8192];
-    ts_text_escape(escaped, sizeof escaped, text ? text : "");
-    if (html)
-        fputs("<td>", out);
-    if (html)
-        ts_svg_text(out, escaped);
-    else
-        fprintf(out, "\t%s", escaped);
-}
-
-static void row(FILE *out, bool html, const struct batch_study *study)
-{
-    char seconds[32], warnings[16];
-    const char *state = ts_batch_state_name(study->state);
-    snprintf(seconds, sizeof seconds, "%.2f", study->seconds);
-    snprintf(warnings, sizeof warnings, "%d", study->warnings);
-    if (html)
-        fprintf(out, "<tr class=\"%s\"><td>%s", study->state == STUDY_PLANNED ? "open" : state,
-                state);
-    else
-        fputs(state, out);
-    cell(out, html, study->name);
-    cell(out, html, study->seconds > 0 ? seconds : "");
-    cell(out, html, study->state == STUDY_DONE || study->warnings > 0 ? warnings : "");
-    cell(out, html, study->digest);
-    cell(out, html, study->input);
-    cell(out, html, study->message);
-    fputc('\n', out);
-}
-
-static void write_rows(FILE *out, bool html, const struct batch *batch)
-{
-    for (size_t i = 0; i < batch->studies.n; i++)
-        row(out, html, &batch->studies.items[i]);
-}
-
-static void write_page(FILE *out, const struct batch *batch)
-{
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>tomostage "
-          "batch</title>\n"
-          "<meta name=\"viewport\" content=\"width=device-width\">\n"
-          "<style>body{font:14px "
-          "sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid "
-          "#ccc;padding:3px "
-          "8px;text-align:left;vertical-align:top}td:nth-child(5){font-family:monospace;max-width:"
-          "10em;overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,."
-          "refused{background:#fde8e8}.stopped,.open{background:#fff6dc}</style>\n<h1>tomostage "
-          "batch</h1>\n<p>",
-          out);
-    fprintf(out, "%zu studies", batch->studies.n);
-    for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
-        if (ts_batch_count(batch, state) > 0)
-            fprintf(out, ", %zu %s", ts_batch_count(batch, state), ts_batch_state_name(state));
-    fputs("</"
-          "p>\n<table>\n<tr><th>state<th>output<th>seconds<th>warnings<th>digest<th>input<th>"
-          "message\n",
-          out);
-    write_rows(out, true, batch);
-    fputs("</table>\n</html>\n", out);
-}
-
-static enum ts_status write_table(const struct batch *batch, bool html, struct ts_diag *diag)
-{
-    char path[4096];
-    struct whole_file file;
-    ts_batch_table_path(batch, html ? "html" : "tsv", path, sizeof path);
-    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
-    if (status != TS_OK)
-        return status;
-    if (html) {
-        write_page(file.stream, batch);
-    } else {
-        fputs("state\toutput\tseconds\twarnings\tdigest\tinput\tmessage\n", file.stream);
-        write_rows(file.stream, false, batch);
-    }
-    return ts_whole_file_close(&file, diag);
-}
-
-enum ts_status ts_batch_write_tables(const struct batch *batch, struct ts_diag *diag)
-{
-    struct publish_lock lock;
-    char path[4096];
-    ts_batch_table_path(batch, "tsv", path, sizeof path);
-    char *folder = ts_file_folder(path);
-    ts_publish_lock(&lock, (const char *const[]){folder}, 1, diag);
-    enum ts_status status = write_table(batch, false, diag);
-    if (status == TS_OK)
-        status = write_table(batch, true, diag);
-    ts_publish_unlock(&lock);
-    free(folder);
-    return status;
+    if (batch->terminal)
+        fputs(CLEAR_LINE, stderr);
+    ts_watch_end(&batch->arrivals);
 }

@@ -9,6 +9,15 @@
 
 #include "include/tomostage.h"
 #include "program/batch/studies.h"
+#include "program/batch/watch.h"
+
+enum { BATCH_OUTPUTS = 8 };
+
+/* An output of the chain beside the HDF5 file. */
+struct batch_output {
+    const char *format; /* "nifti" */
+    const char *suffix; /* of a file: ".nii.gz"; "": a folder, whose name ends in the format's */
+};
 
 struct batch {
     const char *chain, *folder; /* as on the command line */
@@ -26,8 +35,23 @@ struct batch {
     enum ts_status (*load)(const struct batch_study *study, struct ts_chain **chain,
                            struct ts_diag *diag);
     bool (*stopped)(void); /* returns true once a signal has come */
+    struct batch_output outputs[BATCH_OUTPUTS];
+    int n_outputs;
+    const char *watch; /* folder whose studies are run as they arrive; NULL: none */
+    int settle;        /* seconds without a change after which one of them is complete */
+    bool terminal;     /* progress is a line that is drawn again */
+    struct watch arrivals;
     struct studies studies;
 };
+
+/* Writes the assignment of one of the study's further outputs, "output.nifti=FOLDER/NAME.nii.gz".
+   Returns where the path begins. */
+const char *ts_batch_output_set(const struct batch *batch, const struct batch_study *study, int i,
+                                char *set, size_t size);
+/* Writes FOLDER/batch-files/NAME.SUFFIX, the path of a picture (png) or report (html) of a study,
+   or, without `whole`, as seen from FOLDER. */
+void ts_batch_beside(const struct batch *batch, const struct batch_study *study, bool whole,
+                     const char *suffix, char *path, size_t size);
 
 /* Removes the studies of other shards from the list. */
 void ts_batch_take_shard(struct batch *batch);
@@ -38,7 +62,7 @@ bool ts_batch_plan(struct batch *batch);
 
 /* Runs the planned studies, at most `jobs` at once. A study on which another batch works is tried
    again later. After a failure no further study starts, unless keep_going; after a signal the runs
-   are stopped. */
+   are stopped. With `watch` it goes on until then, and writes the tables after each study. */
 void ts_batch_run(struct batch *batch);
 
 /* Writes FOLDER/batch.tsv and FOLDER/batch.html (of a shard batch-I-of-N), each whole or not at
@@ -50,6 +74,8 @@ void ts_batch_table_path(const struct batch *batch, const char *suffix, char *pa
    ended, with the path of the table, or NULL if nothing was run. */
 void ts_batch_print_started(const struct batch *batch);
 void ts_batch_print_study(const struct batch *batch, const struct batch_study *study, size_t ended);
+/* Prints how far the running studies are, and the seconds left (negative: not known). */
+void ts_batch_print_progress(const struct batch *batch, size_t ended, double seconds_left);
 void ts_batch_print_finished(const struct batch *batch, const char *table);
 /* Returns the number of studies in this state. */
 size_t ts_batch_count(const struct batch *batch, enum study_state state);

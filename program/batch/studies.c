@@ -14,6 +14,7 @@
 #include "core/path.h"
 #include "io/file/regular_file.h"
 #include "io/sink/sink.h"
+#include "pipeline/chain/formats.h"
 
 enum { LIST_COLUMNS = 64 };
 
@@ -29,8 +30,7 @@ static enum ts_status studies_add(struct studies *studies, const struct batch_st
     return TS_OK;
 }
 
-/* Adds a path of the command line, unless a pattern or the shell has added it before. */
-static enum ts_status add_path(struct studies *studies, const char *path, struct ts_diag *diag)
+enum ts_status ts_studies_add_path(struct studies *studies, const char *path, struct ts_diag *diag)
 {
     for (size_t i = 0; i < studies->n; i++)
         if (!studies->items[i].name && studies->items[i].n_sets == 0 &&
@@ -101,6 +101,13 @@ static const char *path_of(const struct studies *studies, const struct list *lis
                                  (int)(ts_base_name(list->path) - list->path), list->path, cell);
 }
 
+/* Returns true if a column holds paths: the path of an input, as in seg.mask, or a file. */
+static bool is_path(const char *column)
+{
+    const char *dot = strrchr(column, '.');
+    return dot && (ts_source_format_find(dot + 1) || ts_ends_in(dot, "_file"));
+}
+
 static enum ts_status take_row(struct studies *studies, const struct list *list, char *row,
                                struct ts_diag *diag)
 {
@@ -118,8 +125,9 @@ static enum ts_status take_row(struct studies *studies, const struct list *list,
         else if (*cells[i] && !strcmp(list->columns[i], "output"))
             text = study.name = ts_arena_text(studies->arena, cells[i], strlen(cells[i]));
         else if (*cells[i])
-            text = sets[study.n_sets++] =
-                ts_arena_printf(studies->arena, "%s=%s", list->columns[i], cells[i]);
+            text = sets[study.n_sets++] = ts_arena_printf(
+                studies->arena, "%s=%s", list->columns[i],
+                is_path(list->columns[i]) ? path_of(studies, list, cells[i]) : cells[i]);
         memory = text != NULL;
     }
     if (!memory)
@@ -188,9 +196,9 @@ static enum ts_status add_pattern(struct studies *studies, const char *pattern, 
         return ts_diag_hint(diag, "a folder of studies is given as 'FOLDER/*'");
     }
     if (there)
-        status = add_path(studies, pattern, diag);
+        status = ts_studies_add_path(studies, pattern, diag);
     for (size_t i = 0; fits && i < found.gl_pathc && status == TS_OK; i++)
-        status = add_path(studies, found.gl_pathv[i], diag);
+        status = ts_studies_add_path(studies, found.gl_pathv[i], diag);
     if (fits)
         globfree(&found);
     return status;
@@ -206,7 +214,7 @@ enum ts_status ts_studies_add(struct studies *studies, const char *operand, stru
     if (there && S_ISREG(found.st_mode) && suffix &&
         (!strcmp(suffix, ".txt") || !strcmp(suffix, ".tsv")))
         return add_list(studies, operand, !strcmp(suffix, ".tsv"), diag);
-    return add_path(studies, operand, diag);
+    return ts_studies_add_path(studies, operand, diag);
 }
 
 /* ---- names of outputs ------------------------------------------------------------------------ */

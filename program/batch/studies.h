@@ -37,8 +37,12 @@ struct batch_study {
     int warnings;
     char digest[DIGEST_TEXT_BYTES]; /* "": there is no result */
     const char *message;            /* the first error; NULL: none */
+    double part;                    /* how much of a run is done, from 0 to 1 */
+    bool replace;                   /* the result is there and proven, but another output is not */
     pid_t pid;
     int lock, errors; /* descriptors while it runs */
+    char *said;       /* its messages so far, without lines of progress; NULL: none */
+    size_t n_said, n_read;
 };
 
 struct studies {
@@ -55,6 +59,8 @@ struct studies {
    begin with # are skipped. A study that is named twice is added once. Returns TS_BAD_INPUT if
    nothing matches a pattern or a list cannot be read, TS_BAD_CHAIN if a list is malformed. */
 enum ts_status ts_studies_add(struct studies *studies, const char *operand, struct ts_diag *diag);
+/* Adds one path, whatever it looks like, unless it is in the list. */
+enum ts_status ts_studies_add_path(struct studies *studies, const char *path, struct ts_diag *diag);
 /* Names the outputs that no list has named: the study's name with `.h5`. If several studies have
    the same name, in any case, each also gets 8 digits of the SHA-256 of its absolute path and
    parameters, which do not depend on the order of the list. Returns TS_BAD_CHAIN if two outputs

@@ -12,7 +12,15 @@
 extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info,
     ts_cli_phantom, ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_diff,
     ts_cli_rerun, ts_cli_export, ts_cli_doctor, ts_cli_batch, ts_cli_report, ts_cli_bench,
-    ts_cli_study;
+    ts_cli_study, ts_cli_help, ts_cli_explain, ts_cli_tables, ts_cli_convert;
+/* All of them, in the order of --help; NULL ends them. */
+extern const struct command *const ts_cli_commands[];
+/* Returns the command of this name, or NULL. */
+const struct command *ts_cli_find(const char *name);
+/* Prints the list of the commands. */
+void ts_cli_print_commands(FILE *stream);
+/* Reports a name that no command has. Returns the exit code. */
+int ts_cli_unknown_command(const char *name);
 
 /* ---- run, check and view --------------------------------------------------------------------- */
 
@@ -34,6 +42,7 @@ struct cli_chain {
     const char *input, *output;
     const char *resume_from; /* an earlier result; NULL: none */
     const char *machine;     /* file of the machine for which `check` predicts; NULL: none */
+    const char *table;       /* stage whose numbers `run` prints; NULL: none */
     const char *picture;     /* file of the picture that `check` draws; NULL: none */
     const char *sets[CLI_MAX_SETS];
     int n_sets;
@@ -75,6 +84,30 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
 /* Shows an image (`view`), or runs a chain and shows what it computes (`view`, or `run --view`,
    which keeps the output). Returns the exit code. */
 int ts_cli_show(const char *path, bool keeps_output);
+
+/* The options of what lies over an image, which `preview` and `view` write to ts_cli_over. */
+extern struct overlay_style ts_cli_over;
+command_parse ts_cli_parse_over, ts_cli_parse_opacity, ts_cli_parse_color, ts_cli_parse_contour;
+/* clang-format off */
+#define CLI_OVER_OPTIONS                                                                                               \
+    {"over", 0, OPTION_PARSED, 0, 0, "IMAGE",                                                                          \
+     "what lies over the image: an image of the same result, a file with the same\n"                                   \
+     "voxels, a DICOM segmentation or structure set, or an input on one line, such\n"                                  \
+     "as 'mask RS.dcm roi=1'", .parse = ts_cli_parse_over},                                                            \
+    {"over-style", 0, OPTION_PARSED, 0, 0, "STYLE", "of it: filled (default) or contour", .parse = ts_cli_parse_contour},   \
+    {"over-opacity", 0, OPTION_PARSED, 0, 0, "PART", "of it if filled, 0 to 1; default 0.5", .parse = ts_cli_parse_opacity},\
+    {"over-color", 0, OPTION_PARSED, 0, 0, "RRGGBB", "of label 1 and of contours; default ff503c",                          \
+     .parse = ts_cli_parse_color}
+/* clang-format on */
+
+/* Names the output of a command that makes a picture or a page of PATH and was given no -o: NAME of
+   PATH/NAME with a suffix, in the current folder, so that nothing is written beside a patient's
+   data. A name that says nothing, such as "..", or that of an input in one line, is replaced by
+   that of the command. */
+const char *ts_cli_default_output(const struct command *command, const char *path,
+                                  const char *suffix, char *name, size_t size);
+/* Adds a hint that -o names another place, if the folder of such an output takes no files. */
+void ts_cli_hint_output(const char *suffix, struct ts_diag *diag);
 
 /* Returns true if the text contains a bar, or begins with the name of a source format and a space,
    or with the name of a stage, whose input -i gives. If a file has that name, the text is the

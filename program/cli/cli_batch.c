@@ -8,16 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "io/file/file_bytes.h"
 #include "io/file/file_commit.h"
+#include "io/sink/sink.h"
 #include "pipeline/fleet/ranks/ranks.h"
 #include "program/batch/batch.h"
 #include "program/cli/cli.h"
 #include "program/cli/cli_signals.h"
 #include "program/cli/rates_path.h"
 
-static struct batch batch = {.jobs = 1, .shard = 1, .shards = 1, .stopped = ts_cli_signals_came};
+static struct batch batch = {
+    .settle = 10, .jobs = 1, .shard = 1, .shards = 1, .stopped = ts_cli_signals_came};
 
 static bool parse_shard(const struct command *command, const struct command_option *option,
                         const char *value)
@@ -48,6 +51,11 @@ static const struct command_option options[] = {
      "run the others where a study is refused or fails"},
     {"shard", 0, OPTION_PARSED, 0, 0, "I/N", "run study I of the list, and every N-th after it",
      .parse = parse_shard},
+    {"watch", 0, OPTION_TEXT, OPTION_AT(struct batch, watch), "FOLDER",
+     "run the studies that arrive in this folder, until a signal comes"},
+    {"settle", 0, OPTION_INTEGER, OPTION_AT(struct batch, settle), "SECONDS",
+     "a study of --watch is complete when nothing of it has changed for so\nlong; default: 10", 0,
+     86400},
     {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE",
      "one parameter, for all studies; may be given several times", .parse = ts_cli_parse_set},
     {"device", 0, OPTION_PARSED, 0, 0, "DEVICE",
@@ -73,7 +81,25 @@ static enum ts_status load(const struct batch_study *study, struct ts_chain **ch
                              "more than %d parameters for one study", CLI_MAX_SETS);
     for (int i = 0; i < study->n_sets; i++)
         ts_cli_chain.sets[ts_cli_chain.n_sets++] = study->sets[i];
-    return ts_cli_chain_load(batch.chain, chain, diag);
+    enum ts_status status = ts_cli_chain_load(batch.chain, chain, diag);
+    for (int i = 0; status == TS_OK && i < batch.n_outputs; i++) {
+        char set[4096 + 32];
+        ts_batch_output_set(&batch, study, i, set, sizeof set);
+        status = ts_chain_set(*chain, set, diag);
+    }
+    return status;
+}
+
+/* Remembers the chain's outputs beside HDF5: each study gets them under its own name. */
+static void take_outputs(const struct ts_chain *chain)
+{
+    for (int32_t i = 0; i < chain->output.n_sinks && batch.n_outputs < BATCH_OUTPUTS; i++) {
+        const struct chain_sink *sink = &chain->output.sinks[i];
+        const bool is_file = ts_sink_is_file(sink->format, sink->path);
+        const char *suffix = is_file ? sink->path + ts_sink_stem(sink->format, sink->path) : "";
+        batch.outputs[batch.n_outputs++] = (struct batch_output){
+            sink->format->name, ts_arena_text(batch.studies.arena, suffix, strlen(suffix))};
+    }
 }
 
 /* Reports an error of the chain itself once, not for every study. */
@@ -81,6 +107,8 @@ static enum ts_status check_chain(struct ts_diag *diag)
 {
     struct ts_chain *chain = NULL;
     const enum ts_status status = ts_cli_chain_load(batch.chain, &chain, diag);
+    if (status == TS_OK)
+        take_outputs(chain);
     ts_chain_destroy(chain);
     return status;
 }
@@ -118,6 +146,9 @@ static enum ts_status cli_batch_prepare(char **operands, struct ts_diag *diag)
     enum ts_status status = check_chain(diag);
     for (; *operands && status == TS_OK; operands++)
         status = ts_studies_add(&batch.studies, *operands, diag);
+    if (status == TS_OK && batch.studies.n == 0 && !batch.watch)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "command-line"},
+                             "a STUDY is missing: `tomostage batch CHAIN STUDY... -o FOLDER`");
     if (status == TS_OK)
         status = ts_studies_name(&batch.studies, batch.folder, diag);
     return status;
@@ -183,6 +214,7 @@ static int cli_batch_run(char **operands)
     batch.load = load;
     batch.sets = ts_cli_chain.sets;
     batch.n_sets = ts_cli_chain.n_sets;
+    batch.terminal = !batch.quiet && !batch.json && isatty(STDERR_FILENO);
     batch.options.size = sizeof batch.options;
     batch.options.device = ts_cli_chain.options.device;
     batch.options.rates = ts_rates_path_found();
@@ -206,21 +238,22 @@ static int cli_batch_run(char **operands)
 
 const struct command ts_cli_batch = {
     .name = "batch",
-    .usage = "CHAIN STUDY... -o FOLDER [options]",
+    .usage = "CHAIN [STUDY...] -o FOLDER [options]",
     .summary = "run a chain over many studies, each to a result, with a table of all",
-    .help = "A STUDY is a folder or a file; a pattern such as 'studies/*'; a file .txt with a path "
-            "in each line; or a\n"
-            "file .tsv whose first row names columns: input, perhaps output (the result's name), "
-            "and parameters such\n"
-            "as box.radius. All studies are planned before the first runs, and all that is wrong "
-            "is reported.\n"
-            "FOLDER gets NAME.h5 for each study, named after it, and batch.tsv and batch.html. "
-            "Names of folders may\n"
-            "be names of patients: the column output names the results otherwise.\n"
-            "Exit code 0: all are done; 1: a run failed; 2: the chain is wrong; 3: an input is "
-            "wrong.\n",
+    .help =
+        "A STUDY is a folder or a file; a pattern such as 'studies/*'; a file .txt with a path "
+        "in each line; or a\n"
+        "file .tsv whose first row names columns: input, perhaps output (the result's name), "
+        "and parameters such\n"
+        "as box.radius. All studies are planned before the first runs, and all that is wrong "
+        "is reported.\n"
+        "FOLDER gets NAME.h5 for each study, named after it, the chain's other outputs beside it, "
+        "and batch.tsv and\nbatch.html with a picture and a report of each. Names of folders may\n"
+        "be names of patients: the column output names the results otherwise.\n"
+        "Exit code 0: all are done; 1: a run failed; 2: the chain is wrong; 3: an input is "
+        "wrong.\n",
     COMMAND_ARGUMENTS(options, batch),
-    .operands = {2, INT_MAX, "a CHAIN and a STUDY"},
+    .operands = {1, INT_MAX, "a CHAIN"},
     .run = cli_batch_run,
     .stopped = "; results that are there are whole, and --resume goes on",
 };

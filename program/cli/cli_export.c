@@ -61,7 +61,8 @@ static const struct command_option options[] = {
     {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "NAME",
      "the image: what `save` called it; default: data, the last one"},
     {"format", 0, OPTION_TEXT, OPTION_AT(struct arguments, format), "FORMAT",
-     "nifti, tiff, png, dicom, or of projections nxtomo; default:\nwhat the suffix of PATH says"},
+     "nifti, nrrd, mha, tiff, png, dicom, or of projections nxtomo; default:\nwhat the suffix of "
+     "PATH says"},
     {"window", 0, OPTION_PARSED, 0, 0, "CENTER,WIDTH",
      "values that pictures show from black to white", .parse = parse_window},
     {"provenance", 0, OPTION_TEXT, OPTION_AT(struct arguments, provenance), "FOLDER",

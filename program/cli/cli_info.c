@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info`: describes a folder or a file by what it is, DICOM, NIfTI, NRRD, HDF5 or TIFF.
+ * `tomostage info`: describes a folder or a file by what it is: DICOM, NIfTI, NRRD, MetaImage,
+ * HDF5 or TIFF.
  */
 #include <errno.h>
 #include <string.h>
@@ -93,7 +94,8 @@ static enum ts_status cli_info_describe(const char *path, bool json, struct ts_d
     if (ts_file_refuse_packed(path, diag) != TS_OK)
         return TS_BAD_INPUT;
     const bool known = ts_file_kind(path, &format) != NULL;
-    if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd") || !strcmp(format, "npy")))
+    if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd") || !strcmp(format, "mha") ||
+                  !strcmp(format, "npy")))
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
     if (known && !strcmp(format, "tiff"))
         return ts_tiff_info(path, json, stdout, diag);
@@ -121,17 +123,19 @@ static int info(char **operands)
 const struct command ts_cli_info = {
     .name = "info",
     .usage = "PATH [--json] [--names]",
-    .summary = "report what a DICOM folder, a NIfTI, NRRD or HDF5 file, or TIFF pages hold",
-    .help = "A DICOM folder or file: its series, sizes, spacing and orientation, what would be "
-            "refused and why. A DICOM\n"
-            "segmentation or structure set: its regions.\n"
-            "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data "
-            "Exchange its frames, detector\n"
-            "and angles too. Another file is searched for what looks like a scan or a volume.\n"
-            "A NIfTI or NRRD file: the volume or volumes, with their place in the patient.\n"
-            "A TIFF file, or a folder of them: pages, size and type, and the inputs that a chain "
-            "can make of them.\n"
-            "The exit code is 3 where nothing could be an input.\n",
+    .summary =
+        "report what a DICOM folder, a NIfTI, NRRD, MetaImage or HDF5 file, or TIFF pages hold",
+    .help =
+        "A DICOM folder or file: its series, sizes, spacing and orientation, what would be "
+        "refused and why. A DICOM\n"
+        "segmentation or structure set: its regions.\n"
+        "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data "
+        "Exchange its frames, detector\n"
+        "and angles too. Another file is searched for what looks like a scan or a volume.\n"
+        "A NIfTI, NRRD or MetaImage file: the volume or volumes, with their place in the patient.\n"
+        "A TIFF file, or a folder of them: pages, size and type, and the inputs that a chain "
+        "can make of them.\n"
+        "The exit code is 3 where nothing could be an input.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a PATH"},
     .run = info,

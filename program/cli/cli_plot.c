@@ -9,13 +9,13 @@
 #include "program/report/residuals.h"
 
 static struct arguments {
-    const char *output; /* NULL: FILE.h5.svg */
+    const char *output; /* NULL: FILE.h5.svg in the current folder */
     bool force;
 } arguments;
 
 static const struct command_option options[] = {
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE",
-     "the picture; default FILE.h5.svg"},
+     "the picture; default FILE.h5.svg in the current folder"},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,
      "replace an existing picture"}};
 
@@ -50,8 +50,9 @@ static int plot(char **operands)
     struct ts_diag *diag = ts_command_diag();
     struct arena *arena = ts_arena_create();
     enum ts_status status = TS_RUN_FAILED;
-    snprintf(name, sizeof name, "%s.svg", operands[0]);
-    const char *output = arguments.output ? arguments.output : name;
+    const char *output = arguments.output ? arguments.output
+                                          : ts_cli_default_output(&ts_cli_plot, operands[0], ".svg",
+                                                                  name, sizeof name);
     if (diag)
         status = arena ? ts_command_check_suffix(output, ".svg", diag)
                        : ts_diag_no_memory(diag, sizeof name);
@@ -59,6 +60,8 @@ static int plot(char **operands)
         status = ts_command_keep_input(output, operands[0], diag);
     if (diag && status == TS_OK)
         status = plot_file(operands[0], output, arena, diag);
+    if (diag && !arguments.output)
+        ts_cli_hint_output(".svg", diag);
     ts_arena_destroy(arena);
     return diag ? ts_command_finish_take(diag, status, false) : TS_RUN_FAILED;
 }

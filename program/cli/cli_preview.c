@@ -11,7 +11,7 @@
 #include "program/show/preview.h"
 
 static struct arguments {
-    const char *output; /* NULL: PATH.png */
+    const char *output; /* NULL: the name of PATH with .png, in the current folder */
     struct preview_request request;
     struct preview_style style;
     bool force;
@@ -62,9 +62,55 @@ static bool parse_plane(const struct command *command, const struct command_opti
     return false;
 }
 
+struct overlay_style ts_cli_over = OVERLAY_STYLE_DEFAULT;
+
+bool ts_cli_parse_over(const struct command *command, const struct command_option *option,
+                       const char *value)
+{
+    (void)command;
+    (void)option;
+    ts_cli_over.what = value;
+    ts_cli_over.one_line = ts_cli_is_one_line(value);
+    return true;
+}
+
+bool ts_cli_parse_contour(const struct command *command, const struct command_option *option,
+                          const char *value)
+{
+    ts_cli_over.contour = !strcmp(value, "contour");
+    if (ts_cli_over.contour || !strcmp(value, "filled"))
+        return true;
+    ts_command_wrong(command, "'--%s %s' is neither filled nor contour", option->name, value);
+    return false;
+}
+
+bool ts_cli_parse_opacity(const struct command *command, const struct command_option *option,
+                          const char *value)
+{
+    char rest;
+    if (sscanf(value, "%lf%c", &ts_cli_over.opacity, &rest) == 1 && ts_cli_over.opacity >= 0 &&
+        ts_cli_over.opacity <= 1)
+        return true;
+    ts_command_wrong(command, "'--%s %s' is no number from 0 to 1", option->name, value);
+    return false;
+}
+
+bool ts_cli_parse_color(const struct command *command, const struct command_option *option,
+                        const char *value)
+{
+    unsigned red, green, blue;
+    if (strlen(value) == 6 && strspn(value, "0123456789abcdefABCDEF") == 6 &&
+        sscanf(value, "%2x%2x%2x", &red, &green, &blue) == 3) {
+        ts_cli_over.color = 0xFF000000u | blue << 16 | green << 8 | red;
+        return true;
+    }
+    ts_command_wrong(command, "'--%s %s' is no color such as ff503c", option->name, value);
+    return false;
+}
+
 static const struct command_option options[] = {
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE",
-     "the picture; default PATH.png"},
+     "the picture; default: the name of PATH with .png, in the current folder"},
     {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.dataset), "NAME",
      "of a result: this image only; or the path of any dataset of an HDF5 file;\n"
      "default: every image, in the order of the chain"},
@@ -81,6 +127,7 @@ static const struct command_option options[] = {
      "white; full: smallest and largest value; auto (default): 40/400 for HU, else\n"
      "percentiles",
      .parse = parse_window},
+    CLI_OVER_OPTIONS,
     {"blocks", 0, OPTION_FLAG, OPTION_AT(struct arguments, style.blocks), NULL,
      "enlarged samples are rectangles; default: values between them are interpolated"},
     {"plain", 0, OPTION_FLAG, OPTION_AT(struct arguments, style.plain), NULL,
@@ -88,15 +135,27 @@ static const struct command_option options[] = {
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,
      "replace an existing picture"}};
 
-/* Names the picture after the path, or "preview.png" for an input in one line. */
-static const char *default_output(const struct preview_request *request, char *name, size_t size)
+const char *ts_cli_default_output(const struct command *command, const char *path,
+                                  const char *suffix, char *name, size_t size)
 {
-    size_t n = strlen(request->text);
-    while (n > 1 && request->text[n - 1] == '/')
-        n--;
-    snprintf(name, size, "%.*s.png", request->one_line ? 7 : (int)n,
-             request->one_line ? "preview" : request->text);
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    const bool says = strspn(path + start, ".") < end - start && !ts_cli_is_one_line(path);
+    snprintf(name, size, "%.*s%s", says ? (int)(end - start) : (int)strlen(command->name),
+             says ? path + start : command->name, suffix);
     return name;
+}
+
+void ts_cli_hint_output(const char *suffix, struct ts_diag *diag)
+{
+    const struct ts_diag_record *last =
+        ts_diag_count(diag) > 0 ? ts_diag_get(diag, ts_diag_count(diag) - 1) : NULL;
+    if (last && !strcmp(last->code, "output-folder-not-writable"))
+        ts_diag_hint(diag, "-o FOLDER/FILE%s writes it elsewhere", suffix);
 }
 
 static int preview(char **operands)
@@ -112,8 +171,10 @@ static int preview(char **operands)
                                 "--slice shows one slice and --montage several; give one of them");
     request->text = operands[0];
     request->one_line = ts_cli_is_one_line(operands[0]);
-    const char *output =
-        arguments.output ? arguments.output : default_output(request, name, sizeof name);
+    request->over = ts_cli_over;
+    const char *output = arguments.output ? arguments.output
+                                          : ts_cli_default_output(&ts_cli_preview, operands[0],
+                                                                  ".png", name, sizeof name);
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
@@ -129,6 +190,8 @@ static int preview(char **operands)
     }
     if (status == TS_OK)
         ts_command_written(output);
+    if (!arguments.output)
+        ts_cli_hint_output(".png", diag);
     return ts_command_finish_take(diag, status, false);
 }
 

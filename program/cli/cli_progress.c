@@ -78,7 +78,7 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
     ts_json_member_integer(&json, "slices", event->n_slices);
     ts_json_member_real(&json, "seconds", event->seconds);
     ts_json_member_real(&json, "bytes_per_second", event->bytes_per_second);
-    ts_json_member_real(&json, "seconds_left", event->seconds_left > 0 ? event->seconds_left : 0);
+    ts_json_member_real(&json, "seconds_left", event->seconds_left); /* NaN: null */
     if (event->kind == TS_EVENT_FINISHED)
         print_end(&json, plan, event);
     ts_json_close(&json, '}');
@@ -103,7 +103,9 @@ static void print_state(const struct ts_event *event)
         fprintf(stderr, ", %.1f MB/s", event->bytes_per_second / 1e6);
     if (event->kind == TS_EVENT_ITERATION && !isnan(event->residual))
         fprintf(stderr, ", residual %.4g", event->residual);
-    if (event->seconds_left > 0 || event->slices_done == event->n_slices)
+    if (isnan(event->seconds_left))
+        fputs(", ? left", stderr);
+    else
         fprintf(stderr, ", %ld:%02ld left", left / 60, left % 60);
 }
 

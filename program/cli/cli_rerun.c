@@ -289,7 +289,7 @@ static int rerun(char **operands)
     const bool judged = status == TS_RUN_FAILED &&
                         ts_diag_error_count(diag) == 0; /* the sentence about it was printed */
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, arguments.json);
-    ts_cuda_start_end();
+    ts_cuda_await_start();
     if (status == TS_STOPPED)
         return ts_cli_signals_stopped();
     return judged ? TS_RUN_FAILED : code;

@@ -17,6 +17,7 @@
 #include "program/cli/cli_signals.h"
 #include "program/cli/rates_path.h"
 #include "program/record/resume.h"
+#include "program/report/tables.h"
 
 /* Prints the time of each input and stage, and of each image that is read instead of computed. */
 static void print_times(const struct ts_plan *plan)
@@ -103,6 +104,8 @@ static const struct command_option options[] = {
     {"resume-from", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, resume_from), "FILE.h5",
      "start from the images that this result of the same inputs holds, where the\n"
      "chain has not changed before them; the output is the same as without"},
+    {"table", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, table), "STAGE",
+     "print the numbers that a stage leaves, by its name, as tab-separated values"},
     {"profile", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, options.profile), "NAME",
      "show what each part of the run did and when: a table, NAME.svg with\n"
      "a lane for each part, and NAME.json for Perfetto; --force replaces them"},
@@ -170,6 +173,49 @@ static void spend_time_limit(struct ts_options *of_run, double began)
     of_run->time_limit_s = of_run->time_limit_s > least ? of_run->time_limit_s : least;
 }
 
+/* Refuses --table for a stage that leaves no numbers, or without the output that holds them. */
+static enum ts_status check_table(const struct ts_plan *plan, const char *table,
+                                  struct ts_diag *diag)
+{
+    const char *names[CHAIN_MAX_STAGES];
+    const struct diag_site site = {.code = "table-unknown", .stage = "--table"};
+    char known[512];
+    size_t n = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct chain_stage *stage = plan->nodes[i].chain_stage;
+        const bool reduces = stage->stage->reduction && stage->stage->reduction->tables;
+        if (!reduces && !stage->stage->tables)
+            continue;
+        if (!strcmp(plan->nodes[i].label, table) || (stage->name && !strcmp(stage->name, table)))
+            n = CHAIN_MAX_STAGES;
+        if (n < CHAIN_MAX_STAGES)
+            names[n++] = stage->name ? stage->name : plan->nodes[i].label;
+    }
+    if (n == CHAIN_MAX_STAGES && plan->chain->output.path)
+        return TS_OK;
+    if (n == CHAIN_MAX_STAGES) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "only an HDF5 output holds the numbers of stages");
+        return ts_diag_hint(diag, "-o FILE.h5, or hdf5: FILE.h5 beside the other outputs");
+    }
+    ts_diag_error(diag, TS_BAD_CHAIN, &site, "no stage of the chain leaves numbers as '%s'", table);
+    ts_list_names(known, sizeof known, names, n);
+    return ts_diag_hint(diag, n > 0 ? "known: %s" : "`statistics` and `histogram` leave some%s",
+                        known);
+}
+
+/* Prints the numbers of a stage from the result that was written. */
+static enum ts_status print_table(const char *path, const char *stage, struct ts_diag *diag)
+{
+    struct arena *arena = ts_arena_create();
+    struct number_table *tables = NULL;
+    const enum ts_status status = arena ? ts_tables_read(path, arena, &tables, diag)
+                                        : ts_diag_no_memory(diag, sizeof *tables);
+    if (status == TS_OK)
+        ts_tables_write(ts_tables_of(tables, stage), TABLES_TSV, stdout);
+    ts_arena_destroy(arena);
+    return status;
+}
+
 static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began,
                                 struct running *running, struct ts_diag *diag)
 {
@@ -182,6 +228,8 @@ static enum ts_status run_chain(const char *path, struct cli_chain *arguments, d
     spend_time_limit(&arguments->options, began);
     if (status == TS_OK)
         status = ts_plan_create(running->chain, &arguments->options, &running->plan, diag);
+    if (status == TS_OK && arguments->table)
+        status = check_table(running->plan, arguments->table, diag);
     if (status == TS_OK && arguments->resume_from)
         status = ts_plan_resume(running->plan, arguments->resume_from, diag);
     if (status == TS_OK) {
@@ -194,7 +242,7 @@ static enum ts_status run_chain(const char *path, struct cli_chain *arguments, d
 }
 
 /* Prints the messages of the run, which one rank does for all, and returns the exit code. */
-static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
+static int finish_run_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
     ts_ranks_hand_notes(diag);
     if (status != TS_OK && status != TS_PAUSED && status != TS_STOPPED)
@@ -208,12 +256,35 @@ static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
     return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 
+/* Prints what was written, the time of each stage and the table that was asked for. */
+static enum ts_status print_results(const struct cli_chain *arguments,
+                                    const struct running *running, struct ts_diag *diag)
+{
+    if (!arguments->quiet && !arguments->json) {
+        print_summary(&running->progress);
+        ts_plan_print_profile(running->plan, stdout);
+    }
+    return arguments->table ? print_table(running->progress.output, arguments->table, diag) : TS_OK;
+}
+
+/* Refuses options that do not go together. Returns the exit code, or 0 if all do. */
+static int refuse_options(const struct cli_chain *arguments)
+{
+    if (arguments->view && arguments->resume_from)
+        return ts_command_wrong(&ts_cli_run, "'--resume-from' and '--view' do not go together");
+    if (arguments->table && (arguments->view || arguments->json))
+        return ts_command_wrong(&ts_cli_run, "'--table' and '--%s' do not go together",
+                                arguments->json ? "json" : "view");
+    return 0;
+}
+
 static int cli_run_run(char **operands)
 {
     const double began = ts_seconds();
     struct cli_chain *arguments = &ts_cli_chain;
-    if (arguments->view && arguments->resume_from)
-        return ts_command_wrong(&ts_cli_run, "'--resume-from' and '--view' do not go together");
+    const int refused = refuse_options(arguments);
+    if (refused != 0)
+        return refused;
     if (arguments->view)
         return ts_cli_show(operands[0], true);
     struct ts_diag *diag = ts_command_diag();
@@ -229,19 +300,15 @@ static int cli_run_run(char **operands)
         status = run_chain(operands[0], arguments, began, &running, diag);
     status = ts_ranks_agree(status);
     ts_cli_progress_clear(&running.progress);
-    const bool sums_up =
-        status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();
-    if (sums_up) {
-        print_summary(&running.progress);
-        ts_plan_print_profile(running.plan, stdout);
-    }
+    if (status == TS_OK && ts_ranks_speaks())
+        status = print_results(arguments, &running, diag);
     ts_plan_destroy(running.plan);
     ts_chain_destroy(running.chain);
     if (status == TS_OK && ts_ranks_speaks())
         ts_command_written(running.progress.output);
-    const int code = finish_take(diag, status, arguments->json);
+    const int code = finish_run_take(diag, status, arguments->json);
     ts_command_flush();
-    ts_cuda_start_end();
+    ts_cuda_await_start();
     return ts_ranks_end(code);
 }
 

@@ -52,8 +52,21 @@ static bool parse_screen(const struct command *command, const struct command_opt
     return false;
 }
 
+/* The series of a DICOM folder is a parameter of the input like any other. */
+static bool parse_series(const struct command *command, const struct command_option *option,
+                         const char *value)
+{
+    static char assignment[512];
+    snprintf(assignment, sizeof assignment, "input.series='%s'", value);
+    return ts_cli_parse_set(command, option, assignment);
+}
+
 static const struct command_option options[] = {
     CLI_CHAIN_OPTIONS,
+    {"series", 0, OPTION_PARSED, 0, 0, "SERIES",
+     "of a DICOM folder: the number of the series in `tomostage info`, its\n"
+     "Series Number such as '#6', or its UID",
+     .parse = parse_series},
     {"stage", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.stage), "STAGE.NAME",
      "of a chain: a slider for this parameter, such as box.radius, which\n"
      "recomputes the shown slice at once; later stages are left out"},
@@ -61,6 +74,7 @@ static const struct command_option options[] = {
      "of a result: the image to begin with; default: data, the last one"},
     {"slice", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, viewer.slice), "N",
      "the slice to begin with, from 0; default: the middle one", 0, INT64_MAX},
+    CLI_OVER_OPTIONS,
     {"frames", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.frames), "FOLDER",
      "no window: a PNG of each slice, of the one --slice, or of each step\n"
      "of the slider, as FOLDER/frame_0000.png and so on; the folder is new or\n"
@@ -216,6 +230,7 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
         }
     }
     shown->options = arguments->options;
+    arguments->viewer.over = ts_cli_over;
     shown->running = follow_signals;
     arguments->viewer.stopped = ts_cli_signals_came;
     arguments->viewer.title = slash && slash[1] && !strchr(path, '|') ? slash + 1 : path;

@@ -68,7 +68,8 @@ static void print_help(const struct command *command, FILE *stream)
         command->more_help(stream);
     if (!command->program)
         fputs("\n      --plugin FILE       stages of a plugin, too; $TOMOSTAGE_PLUGINS names more, "
-              "with : between\n",
+              "with : between\n"
+              "      --color WHEN        colors of messages: auto (default), always or never\n",
               stream);
     fprintf(stream, "%s  -h, --help              this page\n\n%s", command->program ? "\n" : "",
             ts_command_exit_codes);
@@ -369,7 +370,8 @@ static bool names_inner(const struct command *command, const char *operand)
     return command->inner && !strcmp(operand, strrchr(command->inner->name, ' ') + 1);
 }
 
-/* ---- plugins --------------------------------------------------------------------------------- */
+/* ---- options of all commands -------------------------------------------------------------------
+ */
 
 static const char plugins[] = "TOMOSTAGE_PLUGINS";
 
@@ -390,28 +392,51 @@ static bool add_plugin(const char *path)
     return added;
 }
 
-bool ts_command_take_plugins(int *argc, char **argv)
+static bool set_color(const char *when)
 {
-    static const char option[] = "--plugin";
-    const size_t length = strlen(option);
+    const bool always = !strcmp(when, "always"), never = !strcmp(when, "never");
+    if (always || never)
+        return unsetenv(always ? "NO_COLOR" : "CLICOLOR_FORCE") == 0 &&
+               setenv(always ? "CLICOLOR_FORCE" : "NO_COLOR", "1", 1) == 0;
+    if (strcmp(when, "auto") != 0)
+        ts_command_wrong(NULL, "'--color %s' is none of auto, always, never", when);
+    return !strcmp(when, "auto");
+}
+
+/* Returns the option of all commands that the argument is, or that it begins with "="; or NULL. */
+static const struct common_option {
+    const char *name;
+    bool (*take)(const char *value);
+} * common_option(const char *argument)
+{
+    static const struct common_option options[] = {{"--plugin", add_plugin},
+                                                   {"--color", set_color}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const size_t length = strlen(options[i].name);
+        if (!strncmp(argument, options[i].name, length) && strchr("=", argument[length]))
+            return &options[i];
+    }
+    return NULL;
+}
+
+bool ts_command_take_common(int *argc, char **argv)
+{
     int kept = 1;
     bool options = true;
     for (int i = 1; i < *argc; i++) {
         options &= strcmp(argv[i], "--") != 0;
-        const bool is_option = options && !strncmp(argv[i], option, length);
-        if (is_option && argv[i][length] == '=') {
-            if (!add_plugin(argv[i] + length + 1))
-                return false;
-        } else if (is_option && !argv[i][length]) {
-            if (++i == *argc) {
-                ts_command_wrong(NULL, "option '--plugin' needs a value");
-                return false;
-            }
-            if (!add_plugin(argv[i]))
-                return false;
-        } else {
+        const struct common_option *option = options ? common_option(argv[i]) : NULL;
+        const char *value = option ? strchr(argv[i], '=') : NULL;
+        if (!option) {
             argv[kept++] = argv[i];
+            continue;
         }
+        if (!value && i + 1 == *argc) {
+            ts_command_wrong(NULL, "option '%s' needs a value", option->name);
+            return false;
+        }
+        if (!option->take(value ? value + 1 : argv[++i]))
+            return false;
     }
     argv[kept] = NULL;
     *argc = kept;
@@ -521,6 +546,61 @@ struct ts_diag *ts_command_diag(void)
     return NULL;
 }
 
+/* ---- colors of messages ---------------------------------------------------------------------- */
+
+/* NO_COLOR, CLICOLOR_FORCE and TERM=dumb are conventions of many programs. */
+static bool has_color(FILE *stream)
+{
+    const char *none = getenv("NO_COLOR"), *forced = getenv("CLICOLOR_FORCE");
+    const char *terminal = getenv("TERM");
+    if (none && *none)
+        return false;
+    if (forced && *forced && strcmp(forced, "0") != 0)
+        return true;
+    return terminal && strcmp(terminal, "dumb") != 0 && isatty(fileno(stream));
+}
+
+/* Prints one line of messages with the word that says what it is in color. */
+static void print_line(const char *line, size_t length, FILE *stream)
+{
+    static const struct {
+        const char *word, *color;
+    } words[] = {{": error: ", "\033[1;31m"},
+                 {": warning: ", "\033[1;33m"},
+                 {": note: ", "\033[1;36m"},
+                 {"  hint: ", "\033[1;32m"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t word = strlen(words[i].word) - 3; /* without ": " or blanks at its ends */
+        const char *at = memmem(line, length, words[i].word, word + 3);
+        if (!at || (*at == ' ') != (*line == ' ') || (*at == ' ' && at > line))
+            continue;
+        at += 2;
+        fprintf(stream, "%.*s%s%.*s\033[0m%.*s", (int)(at - line), line, words[i].color, (int)word,
+                at, (int)(line + length - at - word), at + word);
+        return;
+    }
+    fwrite(line, 1, length, stream);
+}
+
+static void print_messages(const struct ts_diag *diag, FILE *stream)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *plain = has_color(stream) ? open_memstream(&text, &size) : NULL;
+    if (!plain) {
+        ts_diag_print(diag, stream);
+        return;
+    }
+    ts_diag_print(diag, plain);
+    const bool whole = fclose(plain) == 0;
+    for (const char *line = text; whole && *line;) {
+        const size_t length = strcspn(line, "\n") + 1;
+        print_line(line, length, stream);
+        line += length;
+    }
+    free(text);
+}
+
 int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
     if (status != TS_OK && status != TS_STOPPED && status != TS_PAUSED &&
@@ -530,7 +610,7 @@ int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool jso
     if (json)
         ts_diag_print_json(diag, stdout);
     else
-        ts_diag_print(diag, stderr);
+        print_messages(diag, stderr);
     ts_diag_destroy(diag);
     return (int)status;
 }

@@ -80,10 +80,11 @@ struct command {
    ts_status. */
 enum { COMMAND_WRONG = TS_BAD_CHAIN };
 
-/* Takes `--plugin FILE` out of a command line, wherever they are, and adds the files to
- * $TOMOSTAGE_PLUGINS, so that programs which this one starts have them, too. Returns false if a
- * FILE is missing or cannot be there (reported). */
-bool ts_command_take_plugins(int *argc, char **argv);
+/* Takes the options of all commands out of a command line, wherever they are: `--plugin FILE` adds
+ * the file to $TOMOSTAGE_PLUGINS, and `--color WHEN` sets CLICOLOR_FORCE or NO_COLOR, so that
+ * programs which this one starts have them, too. Returns false if a value is missing or wrong
+ * (reported). */
+bool ts_command_take_common(int *argc, char **argv);
 /* Reads the command line, whose argv[0] is the command's name, and runs the command. Returns the
  * exit code. */
 int ts_command_run(const struct command *command, int argc, char **argv);

@@ -20,77 +20,40 @@
 #include "program/cli/cli.h"
 #include "program/cli/cli_signals.h"
 
-static const struct command *const commands[] = {&ts_cli_run,
-                                                 &ts_cli_batch,
-                                                 &ts_cli_check,
-                                                 &ts_cli_stages,
-                                                 &ts_cli_schema,
-                                                 &ts_cli_info,
-                                                 &ts_cli_preview,
-                                                 &ts_cli_plot,
-                                                 &ts_cli_view,
-                                                 &ts_cli_export,
-                                                 &ts_cli_report,
-                                                 &ts_cli_verify,
-                                                 &ts_cli_diff,
-                                                 &ts_cli_rerun,
-                                                 &ts_cli_phantom,
-                                                 &ts_cli_doctor,
-                                                 &ts_cli_bench,
-                                                 &ts_cli_study,
-                                                 NULL};
-
-static void print_help(FILE *stream)
+static bool is_version(const char *word)
 {
-    fputs("usage: tomostage COMMAND [arguments]\n\n"
-          "tomostage runs a chain of stages over a medical image and writes the result and how it "
-          "was made to HDF5.\n\n",
-          stream);
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n  tomostage COMMAND --help    the page of one command\n"
-          "  tomostage --plugin FILE COMMAND  the stages of a plugin, too\n"
-          "  tomostage --version         the version\n\n",
-          stream);
-    fputs(ts_command_exit_codes, stream);
-    fputs("errors, warnings and notes end with their [code]; docs/errors.md has its cause and a "
-          "way out\n",
-          stream);
-}
-
-static int unknown_command(const char *name)
-{
-    const char *names[32];
-    size_t n = 0;
-    for (; commands[n] && n < sizeof names / sizeof *names; n++)
-        names[n] = commands[n]->name;
-    return ts_command_wrong_name(NULL, "command", name, names, n,
-                                 "'tomostage --help' lists the commands");
-}
-
-static const struct command *find_command(const char *name)
-{
-    for (size_t i = 0; commands[i]; i++)
-        if (!strcmp(name, commands[i]->name))
-            return commands[i];
-    return NULL;
+    static const char *const words[] = {"--version", "version", "-V", "-v"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i]))
+            return true;
+    return false;
 }
 
 static int no_command(int argc, char **argv)
 {
     if (argc < 2) {
-        print_help(stderr);
+        ts_cli_print_commands(stderr);
         return COMMAND_WRONG;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        print_help(stdout);
+        ts_cli_print_commands(stdout);
         return 0;
     }
-    if (!strcmp(argv[1], "--version")) {
+    if (is_version(argv[1])) {
         printf("tomostage %s\n", ts_version());
         return 0;
     }
-    return unknown_command(argv[1]);
+    return ts_cli_unknown_command(argv[1]);
+}
+
+/* Turns `help COMMAND` into `COMMAND --help`. */
+static void turn_help(int argc, char **argv)
+{
+    static char help[] = "--help";
+    if (argc != 3 || strcmp(argv[1], ts_cli_help.name) != 0 || !ts_cli_find(argv[2]))
+        return;
+    argv[1] = argv[2];
+    argv[2] = help;
 }
 
 /* Opens the standard streams that are closed: an opened file takes the lowest free number, so an
@@ -157,9 +120,10 @@ int main(int argc, char **argv)
 {
     if (!take_stack(argc, argv))
         return TS_RUN_FAILED;
-    if (!ts_command_take_plugins(&argc, argv))
+    if (!ts_command_take_common(&argc, argv))
         return COMMAND_WRONG;
-    const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
+    turn_help(argc, argv);
+    const struct command *command = argc < 2 ? NULL : ts_cli_find(argv[1]);
     if (command &&
         command
             ->apart) { /* before signals are blocked, since the other program would inherit that */

@@ -14,6 +14,7 @@
 #include "core/path.h"
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_texts.h"
+#include "io/hdf5/hdf5_write.h"
 #include "pipeline/chain/chain_build.h"
 
 enum { MOST_STAGES = 1024 };
@@ -29,26 +30,22 @@ static bool is_fact(const char *path)
     return starts(path, "process_") || starts(path, "inputs/") || starts(path, "provenance/");
 }
 
-/* Returns the name of the image whose values are at this path below /entry, or NULL. */
-static const char *image_name(const char *path, struct arena *arena)
+/* Returns false if memory is out. */
+static bool add_object(struct made *made, const struct hdf5_listed *object, struct arena *arena)
 {
-    const char *slash = strchr(path, '/');
-    return !slash || strcmp(slash, "/data") != 0
-               ? NULL
-               : ts_arena_text(arena, path, (size_t)(slash - path));
-}
-
-static void add_object(struct made *made, const struct hdf5_listed *object, struct arena *arena)
-{
-    const char *path = object->path + strlen(entry);
+    const char *path = object->path + strlen(entry), *slash = strchr(path, '/');
     const bool is_dataset = object->kind == HDF5_DATASET;
     const char *digest = object->sha256_tree ? object->sha256_tree : object->sha256;
+    if (is_dataset && ts_hdf5_is_index(object->path))
+        return true;
     if (is_dataset && is_fact(path)) {
         const struct made_fact fact = {path, object->value, digest ? digest : ""};
         made->facts[made->n_facts++] = fact;
-    } else if (is_dataset && image_name(path, arena)) {
-        made->images[made->n_images++] =
-            (struct made_image){image_name(path, arena), NULL, digest ? digest : ""};
+    } else if (is_dataset && slash && !strcmp(slash, "/data")) { /* the values of an image */
+        const char *name = ts_arena_text(arena, path, (size_t)(slash - path));
+        if (!name)
+            return false;
+        made->images[made->n_images++] = (struct made_image){name, NULL, digest ? digest : ""};
     } else if (object->kind == HDF5_SEEN && !strchr(path, '/') && object->target &&
                starts(object->target, entry) &&
                !starts(object->target + strlen(entry),
@@ -56,6 +53,7 @@ static void add_object(struct made *made, const struct hdf5_listed *object, stru
         made->images[made->n_images++] =
             (struct made_image){path, object->target + strlen(entry), NULL};
     }
+    return true;
 }
 
 /* ---- stages and inputs ----------------------------------------------------------------------- */
@@ -153,8 +151,8 @@ static enum ts_status made_take(const struct hdf5_listing *listing, const char *
     if (!made->facts || !made->images)
         return ts_diag_no_memory(diag, n * sizeof *made->facts);
     for (const struct hdf5_listed *object = listing->objects; object; object = object->next)
-        if (starts(object->path, entry))
-            add_object(made, object, arena);
+        if (starts(object->path, entry) && !add_object(made, object, arena))
+            return ts_diag_no_memory(diag, strlen(object->path));
     qsort(made->facts, made->n_facts, sizeof *made->facts, by_path);
     return find_stages(made, arena) && find_inputs(made, arena)
                ? TS_OK
@@ -181,6 +179,8 @@ enum ts_status ts_made_read(struct sandbox *sandbox, const char *path, struct ar
         status = ts_hdf5_list_take(kept, bytes, &listing, &whole);
     if (status == TS_BAD_INPUT && kept)
         (void)ts_hdf5_session_wrong_answer(session, diag);
+    else if (status != TS_OK && kept)
+        (void)ts_diag_no_memory(diag, sizeof *listing.objects);
     ts_hdf5_session_end(session);
     free(answer);
     return status == TS_OK ? made_take(&listing, path, arena, made, diag) : status;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "include/tomostage.h"
 #include "io/hdf5/hdf5_texts.h"
 #include "io/scan/result.h"
@@ -554,6 +555,8 @@ static enum ts_status resume_find(struct ts_plan *plan, const char *path, struct
 enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_diag *diag)
 {
     struct resume *resume;
+    if (ts_arguments_lack(diag, "plan, path", plan, path))
+        return TS_BAD_CHAIN;
     enum ts_status status = resume_find(plan, path, &resume, diag);
     if (status != TS_OK)
         return status;

@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/grid.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
+#include "io/mask/region_file.h"
 #include "io/scan/file_kind.h"
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_input.h"
@@ -49,9 +51,11 @@ static const char *format_of(const char *path)
     return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
 }
 
-/* Opens the source that a chain in one line describes, at the path if there is one. */
+/* Opens the source that a chain in one line describes, at the path if there is one; a mask on the
+   grid of `under`. */
 static enum ts_status open_input(const char *input, const char *path, const char *image,
-                                 struct side *side, struct ts_diag *diag)
+                                 const struct source *under, struct side *side,
+                                 struct ts_diag *diag)
 {
     enum ts_status status = ts_chain_of_input(input, "command line", path, &side->chain, diag);
     if (status == TS_OK && image)
@@ -60,7 +64,9 @@ static enum ts_status open_input(const char *input, const char *path, const char
         struct chain_source *source = &side->chain->sources[0];
         source->set.doubles = true;
         side->no_grid = path && !strncmp(input, "tiff", 4);
-        status = ts_source_open(source->format, &source->set, &side->source, diag);
+        status = under && source->format->open_on
+                     ? ts_source_open_on(source->format, &source->set, under, &side->source, diag)
+                     : ts_source_open(source->format, &source->set, &side->source, diag);
     }
     if (status == TS_OK)
         side->source->no_digests = side->source->no_rounding = true;
@@ -69,8 +75,22 @@ static enum ts_status open_input(const char *input, const char *path, const char
     return status;
 }
 
-enum ts_status ts_side_open(const char *text, bool one_line, const char *image, struct side *side,
-                            struct ts_diag *diag)
+/* Returns true for a DICOM segmentation or structure set. */
+static bool is_regions(const char *path)
+{
+    struct region_file *file = malloc(sizeof *file);
+    struct arena *arena = ts_arena_create();
+    const bool opened = file && arena && ts_region_open(file, path, arena);
+    const bool regions = opened && file->class != REGION_NONE;
+    if (opened)
+        ts_region_close(file);
+    ts_arena_destroy(arena);
+    free(file);
+    return regions;
+}
+
+static enum ts_status open_text(const char *text, bool one_line, const char *image,
+                                const struct source *under, struct side *side, struct ts_diag *diag)
 {
     struct stat found;
     *side = (struct side){0};
@@ -83,16 +103,50 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
     const char *input;
     if (one_line)
         input = text;
+    else if (under && S_ISREG(found.st_mode) && is_regions(text))
+        input = "mask";
     else
         input = image ? "result" : format_of(text);
-    return open_input(input, one_line ? NULL : text, image, side, diag);
+    return open_input(input, one_line ? NULL : text, image, under, side, diag);
+}
+
+enum ts_status ts_side_open(const char *text, bool one_line, const char *image, struct side *side,
+                            struct ts_diag *diag)
+{
+    return open_text(text, one_line, image, NULL, side, diag);
+}
+
+/* Returns true if the voxels of two images are at the same places, as far as both say so. */
+static bool lie_together(const struct ts_image *a, const struct ts_image *b)
+{
+    for (int i = 0; i < 3; i++)
+        if (a->axes[i].n != b->axes[i].n || a->axes[i].kind != b->axes[i].kind)
+            return false;
+    return !a->has_geometry || !b->has_geometry || ts_image_is_sinogram(a) || ts_grid_same(a, b);
+}
+
+enum ts_status ts_side_open_over(const char *text, bool one_line, const char *image,
+                                 const struct source *under, struct side *side,
+                                 struct ts_diag *diag)
+{
+    char grids[2][512];
+    const enum ts_status status = open_text(text, one_line, image, under, side, diag);
+    if (status != TS_OK || lie_together(&under->image, &side->source->image))
+        return status;
+    ts_grid_text(&side->source->image, grids[0], sizeof grids[0]);
+    ts_grid_text(&under->image, grids[1], sizeof grids[1]);
+    ts_side_close(side);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "over-grid"},
+                  "%s cannot lie over the image: it has %s, and the image %s", image ? image : text,
+                  grids[0], grids[1]);
+    return ts_diag_hint(diag, "`resample` with `like` puts one image on the grid of another");
 }
 
 enum ts_status ts_side_open_as(const char *path, const char *format, const char *image,
                                struct side *side, struct ts_diag *diag)
 {
     *side = (struct side){0};
-    return open_input(format, path, image, side, diag);
+    return open_input(format, path, image, NULL, side, diag);
 }
 
 void ts_side_close(struct side *side)

@@ -22,6 +22,12 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
 /* Opens a path as an image of this format, without a look at its first bytes; `image` as above. */
 enum ts_status ts_side_open_as(const char *path, const char *format, const char *image,
                                struct side *side, struct ts_diag *diag);
+/* Opens an image that is to lie over an open one. `text` is an input in one line, with `one_line`,
+   or a path; a DICOM segmentation or structure set becomes a mask on the grid of `under`. `image`
+   as above. Returns TS_BAD_INPUT (over-grid) if its voxels are at other places. */
+enum ts_status ts_side_open_over(const char *text, bool one_line, const char *image,
+                                 const struct source *under, struct side *side,
+                                 struct ts_diag *diag);
 void ts_side_close(struct side *side);
 /* Sets *is_hdf5 if the path is an HDF5 file. Returns TS_BAD_INPUT (input-unreadable) if it is a
    file that cannot be read, so that a failed read does not decide what is done with it. */

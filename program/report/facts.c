@@ -196,15 +196,13 @@ static enum ts_status read_profile(struct report_facts *facts, const char *path,
     return ts_diag_hint(diag, "give the profile of the run that wrote the result");
 }
 
-enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts,
-                               struct ts_diag *diag)
+enum ts_status ts_report_facts_made(const char *path, struct report_facts *facts,
+                                    struct ts_diag *diag)
 {
-    *facts = (struct report_facts){.path = request->path, .arena = ts_arena_create()};
+    *facts = (struct report_facts){.path = path, .arena = ts_arena_create()};
     if (!facts->arena)
         return ts_diag_no_memory(diag, sizeof *facts);
-    enum ts_status status = ts_hdf5_verify(NULL, request->path, &facts->proof, diag);
-    if (status == TS_OK)
-        status = ts_made_read(NULL, request->path, facts->arena, &facts->made, diag);
+    enum ts_status status = ts_made_read(NULL, path, facts->arena, &facts->made, diag);
     if (status == TS_OK && !name_inputs(facts))
         status = ts_diag_no_memory(diag, facts->made.n_inputs * sizeof *facts->inputs);
     if (status == TS_OK)
@@ -213,6 +211,19 @@ enum ts_status ts_report_facts(const struct report_request *request, struct repo
         status = read_sweep(facts, diag);
     if (status == TS_OK && !label_stages(facts))
         status = ts_diag_no_memory(diag, facts->made.n_stages * sizeof *facts->stages);
+    return status;
+}
+
+enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts,
+                               struct ts_diag *diag)
+{
+    struct hdf5_proof proof = {0};
+    *facts = (struct report_facts){0};
+    enum ts_status status = ts_hdf5_verify(NULL, request->path, &proof, diag);
+    if (status == TS_OK)
+        status = ts_report_facts_made(request->path, facts, diag);
+    facts->proof = proof;
+    facts->slices = request->slices;
     if (status == TS_OK && request->profile)
         status = read_profile(facts, request->profile, diag);
     return status;

@@ -33,6 +33,7 @@ struct report_sweep {
 
 struct report_facts {
     const char *path;
+    int64_t slices; /* so many slices of each image are wanted; INT64_MAX: all */
     struct arena *arena;
     struct made made;
     struct hdf5_proof proof;
@@ -52,6 +53,9 @@ struct report_facts {
    failure. */
 enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts,
                                struct ts_diag *diag);
+/* Reads what the file says of how it was made, without a proof of it. */
+enum ts_status ts_report_facts_made(const char *path, struct report_facts *facts,
+                                    struct ts_diag *diag);
 void ts_report_facts_close(struct report_facts *facts);
 /* Returns the dataset at this path of the file, or NULL. */
 const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format,

@@ -10,46 +10,14 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "io/file/png.h"
 #include "io/scan/result.h"
 #include "program/report/facts.h"
-#include "program/report/value_bins.h"
+#include "program/report/pictures.h"
 #include "program/show/base64.h"
 #include "program/show/geometry_picture.h"
-#include "program/show/picture.h"
 #include "stages/engine/registry.h"
 
-enum { AXES = 3, PLANES = 64, IMAGES = 16, FEWEST_SLICES = 8 };
-enum { INVALID = 65535 }; /* value of a pixel without a measurement */
-
-/* The values of a plane have 16 bits. Browsers reduce a PNG of 16 bits to 8, so the two bytes are
-   two pictures, one above the other in one PNG: high bytes hardly change from pixel to pixel and
-   deflate well. */
-struct plane_png {
-    int64_t width, height;
-    int64_t by[2]; /* rows and columns of values whose mean is one pixel; 1: the value itself */
-    void *bytes;
-    size_t n;
-};
-
-struct report_image {
-    const char *name;                 /* of the image in the file */
-    const struct report_stage *stage; /* the stage that made it; NULL: it is an input's */
-    struct source *source;            /* describes the image */
-    struct picture_plane planes[PLANES];
-    struct plane_png pngs[PLANES];
-    /* one if the image has so few slices that planes perpendicular to them would be lines */
-    int n_planes;
-    struct value_bins bins;
-    struct gray_window window; /* the window that is shown first, and the range of the planes */
-    double
-        step; /* value = window.least + step * number; integers of up to 65,534 steps are exact */
-};
-
-struct report_images {
-    struct report_image *at; /* in the order of the chain */
-    size_t n, left_out;      /* left_out: number of images beyond the first IMAGES */
-};
+enum { AXES = 3 };
 
 /* ---- which images ---------------------------------------------------------------------------- */
 
@@ -61,7 +29,7 @@ static bool has_image(const struct report_facts *facts, const char *name)
 static void add_image(struct report_images *images, const char *name,
                       const struct report_stage *stage)
 {
-    if (images->n < IMAGES)
+    if (images->n < REPORT_IMAGES)
         images->at[images->n++] = (struct report_image){.name = name, .stage = stage};
     else
         images->left_out++;
@@ -72,9 +40,9 @@ static void add_image(struct report_images *images, const char *name,
 static enum ts_status list_images(const struct report_facts *facts, struct report_images *images,
                                   struct ts_diag *diag)
 {
-    images->at = calloc(IMAGES, sizeof *images->at);
+    images->at = calloc(REPORT_IMAGES, sizeof *images->at);
     if (!images->at)
-        return ts_diag_no_memory(diag, IMAGES * sizeof *images->at);
+        return ts_diag_no_memory(diag, REPORT_IMAGES * sizeof *images->at);
     size_t n = facts->n_stages;
     while (n > 0 && facts->stages[n - 1].value > 0)
         n--;
@@ -94,15 +62,16 @@ static void choose_planes(const struct report_facts *facts, struct report_image 
     const struct ts_axis *axis = image->source->image.axes;
     const int64_t n_volumes = image->source->n_volumes > 1 ? image->source->n_volumes : 1;
     const bool swept = facts->sweep.n > 1 && n_volumes == facts->sweep.n;
-    image->n_planes = axis[0].n >= FEWEST_SLICES ? AXES : 1;
+    image->n_planes = ts_picture_planes(&image->source->image, true, image->planes);
     if (swept)
-        image->n_planes = (int)(n_volumes < PLANES ? n_volumes : PLANES);
+        image->n_planes = (int)(n_volumes < REPORT_PLANES ? n_volumes : REPORT_PLANES);
     for (int i = 0; i < image->n_planes; i++) {
         struct picture_plane *plane = &image->planes[i];
-        ts_picture_plane_stored(&image->source->image, swept ? 0 : i, true, plane);
+        if (swept)
+            ts_picture_plane(&image->source->image, PLANE_STORED, true, plane);
         plane->volume = swept ? i : (n_volumes - 1) / 2;
         plane->volume_name = swept ? facts->sweep.names[i] : NULL;
-        plane->index = (axis[plane->across].n - 1) / 2;
+        ts_picture_move(&image->source->image, (axis[plane->across].n - 1) / 2, plane);
     }
 }
 
@@ -126,75 +95,15 @@ static enum ts_status read_image(const struct report_facts *facts, struct report
     status = ts_picture_read(image->source, image->planes, image->n_planes, count_values,
                              &image->bins, diag);
     if (status == TS_OK)
-        status = ts_gray_window_find(&request, image->source->image.quantity, image->planes,
+        status = ts_gray_window_find(&request, &image->source->image, image->planes,
                                      image->n_planes, &image->window, diag);
+    if (facts->slices > 0 && image->bins.n > 0) { /* pictures of other slices have other values */
+        image->window.least = image->bins.low;
+        image->window.most = image->bins.high;
+    }
     const double range = image->window.most - image->window.least;
-    image->step = (integers && range < INVALID) || !(range > 0) ? 1 : range / (INVALID - 1);
-    return status;
-}
-
-/* ---- pictures -------------------------------------------------------------------------------- */
-
-/* Returns the mean of the measured values in a block; NAN if there are none. */
-static double mean_of(const struct picture_plane *plane, const struct plane_png *png, int64_t row,
-                      int64_t column)
-{
-    double sum = 0;
-    int64_t n = 0;
-    for (int64_t y = row * png->by[0]; y < (row + 1) * png->by[0] && y < plane->rows; y++)
-        for (int64_t x = column * png->by[1]; x < (column + 1) * png->by[1] && x < plane->columns;
-             x++) {
-            const double value = (double)plane->values[y * plane->columns + x];
-            sum += isfinite(value) ? value : 0;
-            n += isfinite(value);
-        }
-    return n > 0 ? sum / (double)n : NAN;
-}
-
-/* Makes the picture of plane i, at most `side` pixels wide and high. */
-static enum ts_status make_png(struct report_image *image, int i, int64_t side,
-                               struct ts_diag *diag)
-{
-    const struct picture_plane *plane = &image->planes[i];
-    struct plane_png *png = &image->pngs[i];
-    free(png->bytes);
-    *png = (struct plane_png){
-        .by = {(plane->rows + side - 1) / side, (plane->columns + side - 1) / side}};
-    png->height = (plane->rows + png->by[0] - 1) / png->by[0];
-    png->width = (plane->columns + png->by[1] - 1) / png->by[1];
-    const size_t n = (size_t)(png->width * png->height);
-    uint8_t *high = malloc(2 * n), *low = high + n;
-    if (!high)
-        return ts_diag_no_memory(diag, 2 * n);
-    for (size_t k = 0; k < n; k++) {
-        const double value = mean_of(plane, png, (int64_t)k / png->width, (int64_t)k % png->width);
-        const long number =
-            isnan(value) ? INVALID : lrint((value - image->window.least) / image->step);
-        high[k] = (uint8_t)(number >> 8);
-        low[k] = (uint8_t)(number & 255);
-    }
-    const enum ts_status status =
-        ts_png_gray8(png->width, 2 * png->height, high, &png->bytes, &png->n, diag);
-    free(high);
-    return status;
-}
-
-/* Makes the pictures of all planes, as large as possible: so that they take at most so many bytes,
-   with which the page stays below 5 MB. */
-static enum ts_status fit_pngs(struct report_images *images, struct ts_diag *diag)
-{
-    static const int64_t sides[] = {768, 512, 384, 256, 192, 128, 96, 64};
-    static const size_t most_bytes = 2500000;
-    enum ts_status status = TS_OK;
-    size_t bytes = SIZE_MAX;
-    for (size_t s = 0; s < sizeof sides / sizeof *sides && bytes > most_bytes; s++) {
-        bytes = 0;
-        for (size_t i = 0; i < images->n; i++)
-            for (int k = 0; k < images->at[i].n_planes && status == TS_OK; k++) {
-                status = make_png(&images->at[i], k, sides[s], diag);
-                bytes += images->at[i].pngs[k].n;
-            }
-    }
+    image->step =
+        (integers && range < PICTURE_INVALID) || !(range > 0) ? 1 : range / (PICTURE_INVALID - 1);
     return status;
 }
 
@@ -312,35 +221,68 @@ static bool write_png(const struct plane_png *png, struct json *json)
     if (stream)
         ts_base64_write(stream, png->bytes, png->n);
     const bool complete = stream && fclose(stream) == 0;
-    ts_json_member_integer(json, "width", png->width);
-    ts_json_member_integer(json, "height", png->height);
-    ts_json_member_integer(json, "mean_rows", png->by[0]);
-    ts_json_member_integer(json, "mean_columns", png->by[1]);
     ts_json_member_text(json, "png", complete ? text : NULL);
     free(text);
     return complete;
+}
+
+/* Writes the other slices of a plane, through which its readers can scroll. */
+static bool write_slices(const struct report_image *image, const struct plane_stack *stack,
+                         struct json *json)
+{
+    bool complete = true;
+    ts_json_open_member(json, "slices", '{');
+    ts_json_member_integer(json, "coarse", stack->coarse);
+    ts_json_open_member(json, "pictures", '[');
+    for (int64_t i = 0; i < stack->n; i++) {
+        ts_json_open(json, '{');
+        ts_json_member_integer(json, "index", stack->at[i].index);
+        ts_json_member_real(json, "position",
+                            ts_axis_position(&image->source->image.axes[0], stack->at[i].index));
+        complete = write_png(&stack->at[i].png, json) && complete;
+        ts_json_close(json, '}');
+    }
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+    return complete;
+}
+
+/* Writes the sides of the patient, "RLAP"; a blank is a side that is not known. */
+static void write_sides(const struct picture_plane *plane, struct json *json)
+{
+    char sides[sizeof plane->sides + 1] = {0};
+    for (size_t i = 0; i < sizeof plane->sides; i++)
+        sides[i] = plane->sides[i] ? plane->sides[i] : ' ';
+    ts_json_member_text(json, "sides", strcmp(sides, "    ") ? sides : "");
 }
 
 static bool write_plane(const struct report_image *image, int i, struct json *json)
 {
     const struct ts_image *of = &image->source->image;
     const struct picture_plane *plane = &image->planes[i];
-    char sides[sizeof plane->sides + 1] = "";
-    if (!ts_image_is_sinogram(of))
-        memcpy(sides, plane->sides, sizeof plane->sides);
     ts_json_open(json, '{');
+    ts_json_member_text(json, "name", plane->name);
     ts_json_member_integer(json, "across", plane->across);
     ts_json_member_integer(json, "down", plane->down);
     ts_json_member_integer(json, "right", plane->right);
+    ts_json_member_bool(json, "up", plane->up);
+    ts_json_member_bool(json, "left", plane->left);
     ts_json_member_integer(json, "index", plane->index);
     ts_json_member_real(json, "position", ts_axis_position(&of->axes[plane->across], plane->index));
     ts_json_member_integer(json, "volume", plane->volume);
     ts_json_member_text(json, "volume_name", plane->volume_name);
-    ts_json_member_text(json, "sides", sides);
+    write_sides(plane, json);
     ts_json_member_real(json, "ratio",
                         (double)plane->columns * plane->width /
                             ((double)plane->rows * plane->height));
-    const bool complete = write_png(&image->pngs[i], json);
+    const struct plane_png *png = &image->pngs[i];
+    ts_json_member_integer(json, "width", png->width);
+    ts_json_member_integer(json, "height", png->height);
+    ts_json_member_integer(json, "mean_rows", png->by[0]);
+    ts_json_member_integer(json, "mean_columns", png->by[1]);
+    bool complete = write_png(png, json);
+    if (image->stacks[i].n > 0)
+        complete = write_slices(image, &image->stacks[i], json) && complete;
     ts_json_close(json, '}');
     return complete;
 }
@@ -362,6 +304,7 @@ static bool write_image(const struct report_facts *facts, const struct report_im
     ts_json_member_text(json, "volume_axis", ts_axis_name(&image->source->volume_axis));
     ts_json_member_real(json, "lean_degree", lean > TS_UPRIGHT_DEGREE ? lean : 0);
     ts_json_member_bool(json, "equalized", is_equalized(facts, image));
+    ts_json_member_integer(json, "labels", of->labels);
     write_counts(&image->bins, json);
     write_window(image, json);
     ts_json_open_member(json, "planes", '[');
@@ -454,10 +397,11 @@ static void close_images(struct report_images *images)
 {
     for (size_t i = 0; i < images->n; i++) {
         struct report_image *image = &images->at[i];
-        for (int k = 0; k < PLANES; k++) {
+        for (int k = 0; k < REPORT_PLANES; k++) {
             free(image->planes[k].values);
             free(image->pngs[k].bytes);
         }
+        ts_report_stacks_clear(image);
         if (image->source)
             image->source->ops->close(image->source);
     }
@@ -473,7 +417,7 @@ enum ts_status ts_report_images(const struct report_facts *facts, struct json *j
     for (size_t i = 0; status == TS_OK && i < images.n; i++)
         status = read_image(facts, &images.at[i], diag);
     if (status == TS_OK)
-        status = fit_pngs(&images, diag);
+        status = ts_report_pictures(&images, facts->slices, diag);
     ts_json_open_member(json, "images", '[');
     for (size_t i = 0; status == TS_OK && i < images.n; i++)
         complete = write_image(facts, &images.at[i], json) && complete;

@@ -171,45 +171,175 @@ function numbers(image) {
       : "");
 }
 
-function caption(image, plane) {
-  const [across, down, right] = [plane.across, plane.down, plane.right].map((i) => image.axes[i]);
-  return (plane.volume_name === null ? "" : plane.volume_name + ": ") + `${right.name} across, ${down.name} down` +
-    `${plane.down === 0 ? " (the last slice on top)" : ""}; ${across.name} ${plane.index} of 0 to ${across.n - 1}, at ` +
-    `${number(plane.position)} ${across.unit}${across.from_first ? " from the first" : ""}` +
-    (right.unit === down.unit ? "" : `; ${right.name} and ${down.name} have different units, so that pixels are square`) +
-    (plane.mean_rows * plane.mean_columns > 1 ? `; a pixel is the mean of ${plane.mean_rows} x ${plane.mean_columns} values` : "");
+// Which slice a plane shows, in the words of previews and the window.
+function sliceText(image, { name, across, index, position }) {
+  const axis = image.axes[across];
+  return `${name}${name && " "}slice ${index} (0 to ${axis.n - 1})` +
+    (axis.unit === "pixel" ? "" : ` at ${number(position, 5)} ${axis.unit}${axis.from_first ? " from the first" : ""}`);
 }
+
+function caption(image, plane) {
+  const [down, right] = [plane.down, plane.right].map((i) => image.axes[i]);
+  return (plane.volume_name === null ? "" : plane.volume_name + ": ") + sliceText(image, plane) +
+    `; ${right.name} across${plane.left ? " (the last at the left)" : ""}, ${down.name} down` +
+    (plane.up ? " (the last on top)" : "") +
+    (right.unit === down.unit ? "" : `; ${right.name} and ${down.name} have different units, so that pixels are square`) +
+    (plane.mean_rows * plane.mean_columns > 1
+      ? `; a pixel is ${image.labels ? "one" : "the mean"} of ${plane.mean_rows} x ${plane.mean_columns} values` : "") +
+    (plane.slices && plane.slices.coarse > 1 && plane.index !== image.planes.find(({ slices }) => slices === plane.slices).index
+      ? `; values in steps of ${number(plane.slices.coarse * image.window.step, 3)}${behind(image.unit)}` : "");
+}
+
+// Colors of labels 1, 2, ... and again from the first.
+const PALETTE = [[255, 80, 60], [70, 220, 90], [80, 150, 255], [255, 215, 60], [235, 90, 235], [70, 225, 225], [255, 150, 50],
+  [160, 120, 255]];
+const KEPT = 24; // slices of a plane whose numbers are kept
+
+// The pictures of a plane: that of the record, and those of its other slices.
+class Plane {
+  constructor(plane) {
+    this.plane = plane;
+    this.kept = new Map();
+    const { coarse = 1, pictures = [] } = plane.slices || {};
+    this.slices = [...pictures.filter((slice) => slice.index !== plane.index).map((slice) => ({ ...slice, coarse })),
+      { ...plane, coarse: 1 }].sort((a, b) => a.index - b.index);
+    this.now = this.slices.findIndex((slice) => slice.index === plane.index);
+  }
+  get slice() { return this.slices[this.now]; }
+  // The numbers of the slice with an index, or null.
+  async numbers(index) {
+    const slice = this.slices.find((slice) => slice.index === index);
+    if (!slice) return null;
+    const found = this.kept.get(index) || await this.decode(slice);
+    this.kept.delete(index);
+    this.kept.set(index, found);
+    for (const [old] of this.kept) if (this.kept.size > KEPT) this.kept.delete(old);
+    return found;
+  }
+  // Reads numbers out of a PNG.
+  async decode({ png, coarse }) {
+    const picture = new Image(), { width, height } = this.plane, n = width * height, numbers = new Uint16Array(n);
+    picture.src = "data:image/png;base64," + png;
+    await picture.decode();
+    const buffer = el("canvas", { width, height: 2 * height });
+    const context = buffer.getContext("2d", { willReadFrequently: true });
+    context.drawImage(picture, 0, 0);
+    const data = context.getImageData(0, 0, width, 2 * height).data;
+    for (let i = 0; i < n; i++) {
+      const value = data[4 * i] * 256 + data[4 * (i + n)];
+      numbers[i] = value === INVALID ? value : Math.min(coarse * value, INVALID - 1);
+    }
+    return numbers;
+  }
+}
+
+// Two images can lie over each other if their pixels are at the same places.
+const fits = (a, b) => a.planes.length && b.planes.length && a.axes.every(({ name, n }, i) => name === b.axes[i].name && n === b.axes[i].n) &&
+  ["width", "height", "mean_rows", "mean_columns"].every((key) => a.planes[0][key] === b.planes[0][key]);
 
 class Card {
   constructor(image) {
-    const { from, way, before } = wayTo(image), same = ["width", "height", "mean_rows", "mean_columns"];
+    const { from, way, before } = wayTo(image);
     this.image = image;
-    this.before = cards.find((card) =>
-      card.image === before && same.every((key) => before.planes[0][key] === image.planes[0][key]));
-    if (this.before) this.before.followers.push(this);
-    this.followers = [];
-    this.split = 0;
+    this.before = cards.find((card) => card.image === before && fits(before, image));
+    this.others = record.images.filter((other) => other !== image && fits(other, image));
+    Object.assign(this, { followers: [], split: 0, beside: false, over: null, opacity: 0.5, contour: false, color: PALETTE[0] });
     this.window = { level: image.window.level, width: image.window.width };
     this.output = el("output");
-    this.planes = image.planes.map((plane) => this.frame(plane));
+    this.planes = image.planes.map((plane, k) => this.frame(new Plane(plane), k));
     this.element = el("article.image", el("h3", image.name + (image.name === "data" ? ", the last image" : "")),
       el("p.way", from, way.map((label) => [" \u2192 ", el("b", label)])), el("p.numbers", numbers(image)),
       el("div.planes", this.planes.map((plane) => plane.figure)),
-      image.planes.length === 1 && image.planes[0].volume_name === null
+      image.planes.length === 1 && image.planes[0].volume_name === null && image.axes[0].n > 1
         ? el("p.note", "Planes across so few slices would be lines, and are left out.") : [],
       this.controls(image), image.finite ? histograms(image) : []);
   }
-  frame(plane) {
+  // A picture with the patient's sides, a scale bar and a cursor.
+  picture({ plane }, text) {
     const right = this.image.axes[plane.right], width = right.n * right.spacing, length = rounded(0.4 * width);
-    const text = caption(this.image, plane), bar = el("span.bar", `${number(length)} ${right.unit}`);
+    const bar = el("span.bar", `${number(length)} ${right.unit}`), cursor = el("span.cursor");
     const canvas = el("canvas", { width: plane.width, height: plane.height, role: "img", "aria-label": plain(text) });
     const frame = el("div.frame", canvas, ["left", "right", "top", "bottom"].map((place, i) =>
-      plane.sides[i] ? el("i." + place, plane.sides[i]) : []), length > 0 && length < Infinity ? bar : []);
+      plane.sides[i] > " " ? el("i." + place, plane.sides[i]) : []), length > 0 && length < Infinity ? bar : [], cursor);
     bar.style.width = `${100 * length / width}%`;
     frame.style.aspectRatio = plane.ratio;
     frame.style.setProperty("--ratio", plane.ratio);
     frame.classList.toggle("thin", plane.ratio > 6); // too low to hold its bar, which stands below it
-    return { plane, canvas, figure: el("figure.plane", frame, el("figcaption", text)) };
+    return { canvas, frame, cursor };
+  }
+  frame(stack, k) {
+    const { plane, slices } = stack, text = caption(this.image, plane), after = this.picture(stack, text);
+    const self = { plane, stack, pictures: [after], canvas: after.canvas, words: el("span", text), shown: {} };
+    self.pair = el("div.pair", after.frame);
+    this.listen(self, self.canvas);
+    if (slices.length > 1) {
+      self.slider = el("input.slice", { type: "range", min: 0, max: slices.length - 1, step: 1, value: stack.now, "aria-label": "slice" });
+      self.slider.addEventListener("input", () => this.go(self, +self.slider.value));
+    }
+    self.figure = el("figure.plane", self.pair, self.slider || [], el("figcaption", self.words));
+    return self;
+  }
+  // The cursor follows the pointer; wheel, keys and a finger that moves across go through the slices.
+  listen(self, canvas) {
+    const move = (by) => this.go(self, self.stack.now + by), { length } = self.stack.slices;
+    let start = null;
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      this.point(self, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+      if (event.pointerType !== "touch" || !start) return;
+      this.go(self, start.now + Math.round((event.clientX - start.x) / Math.max(4, box.width / length)));
+    });
+    canvas.addEventListener("pointerdown", (event) => { start = { x: event.clientX, now: self.stack.now }; });
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { start = null; });
+    canvas.addEventListener("pointerleave", () => { for (const { cursor } of self.pictures) cursor.style.display = "none"; });
+    if (length < 2) return;
+    canvas.tabIndex = 0;
+    canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && event.deltaY && move(Math.sign(event.deltaY))) event.preventDefault();
+    }, { passive: false });
+    const keys = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -length, End: length };
+    canvas.addEventListener("keydown", (event) => {
+      if (event.key in keys && move(keys[event.key])) event.preventDefault();
+    });
+  }
+  // Goes to slice i of the list. Returns false if it is shown already.
+  go(self, i) {
+    const { stack } = self, to = Math.min(stack.slices.length - 1, Math.max(0, i));
+    if (to === stack.now) return false;
+    stack.now = to;
+    self.slider.value = to;
+    const { index, position } = stack.slice;
+    self.words.textContent = plain(caption(this.image, { ...self.plane, index, position }));
+    this.load(self);
+    return true;
+  }
+  // The plane of another card that has the place of plane k of this one.
+  planeOf(card, k) {
+    const all = card.planes[0].plane.volume_name === null && this.image.planes[0].volume_name !== null;
+    return card.planes[all ? 0 : k];
+  }
+  // Takes the numbers of this image at the slice, and of those that are shown with it, and draws them.
+  async load(self) {
+    const k = this.planes.indexOf(self), { index } = self.stack.slice, ask = self.asked = {};
+    const of = async (card) => card && this.planeOf(card, k) ? this.planeOf(card, k).stack.numbers(index) : null;
+    const [own, before, over] = await Promise.all([self.stack.numbers(index), of(this.before), of(this.over)]);
+    if (ask !== self.asked) return;
+    self.shown = { own, before, over };
+    this.draw();
+  }
+  // Moves the cursor of a plane to a place, and says the values there.
+  point(self, across, down) {
+    const at = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+    const { width, height } = self.plane, x = at(across, width), y = at(down, height), { own, before, over } = self.shown;
+    for (const { cursor } of self.pictures)
+      Object.assign(cursor.style, { display: "block", left: `${100 * (x + 0.5) / width}%`, top: `${100 * (y + 0.5) / height}%` });
+    const value = (card, numbers) => {
+      const found = numbers[y * width + x], { least, step } = card.image.window;
+      return found === INVALID ? "no value" : number(least + step * found) + behind(card.image.unit);
+    };
+    this.output.textContent = own ? plain(`column ${x}, row ${y}: ${value(this, own)}` +
+      (before && (this.beside || this.split > 0) ? `; before ${value(this.before, before)}` : "") +
+      (over ? `; ${this.over.image.name} ${value(this.over, over)}` : "")) : "";
   }
   controls(image) {
     const { level, width, least, most } = image.window, range = Math.max(most - least, width);
@@ -220,45 +350,65 @@ class Card {
       this.inputs.push([name, input]);
       return input;
     }));
-    const button = (text, window) => {
+    const button = (text, act) => {
       const node = el("button", { type: "button" }, text);
-      node.addEventListener("click", () => this.set(window));
+      node.addEventListener("click", act);
       return node;
     };
     const wipe = el("input.wipe", { type: "range", min: 0, max: 1, step: "any", value: 0 });
     wipe.addEventListener("input", () => { this.split = +wipe.value; this.draw(); });
+    const beside = button("side by side", () => this.toggleBeside());
     return el("div.controls", slider("level", Math.min(least, level), Math.max(most, level)),
-      slider("width", range / 1000, range), el("span", behind(image.unit)), button("reset", { level, width }),
-      button("full range", { level: (least + most) / 2, width: range }),
-      image.window.presets.map(({ name, ...window }) => button(name, window)),
-      this.before ? el("label", "before \u2190\u2192 after ", wipe) : [], this.output);
+      slider("width", range / 1000, range), el("span", behind(image.unit)), button("reset", () => this.set({ level, width })),
+      button("full range", () => this.set({ level: (least + most) / 2, width: range })),
+      image.window.presets.map(({ name, ...window }) => button(name, () => this.set(window))),
+      this.before ? [el("label", "before \u2190\u2192 after ", wipe), beside] : [],
+      this.others.length ? this.overControls() : [], this.output);
   }
+  // Shows the image before at the side of each plane, or no longer.
+  toggleBeside() {
+    this.beside = !this.beside;
+    this.element.classList.toggle("beside", this.beside);
+    for (const self of this.planes) {
+      if (this.beside) {
+        self.pictures.push(this.picture(self.stack, "before: " + self.words.textContent));
+        self.pictures[1].frame.classList.add("before");
+        self.pair.prepend(self.pictures[1].frame);
+        this.listen(self, self.pictures[1].canvas);
+      } else self.pictures.pop().frame.remove();
+    }
+    this.draw();
+  }
+  // What lies over the image: another one with the same pixels, in a color, as a surface or a contour.
+  overControls() {
+    const select = (kind, names) => el("select." + kind, { "aria-label": kind }, names.map((name, i) => el("option", { value: i }, name)));
+    const over = select("over", ["nothing", ...this.others.map((other) => other.name)]), form = select("form", ["filled", "contour"]);
+    const opacity = el("input.opacity", { type: "range", min: 0, max: 1, step: "any", value: this.opacity, "aria-label": "opacity" });
+    const color = el("input.color", { type: "color", value: "#ff503c", "aria-label": "color" });
+    const more = el("span.more", form, "opacity", opacity, color);
+    more.hidden = true;
+    over.addEventListener("input", () => {
+      this.over = cards.find((card) => card.image === this.others[+over.value - 1]) || null;
+      more.hidden = !this.over;
+      color.hidden = !this.over || this.over.image.labels !== 1;
+      this.reload();
+    });
+    form.addEventListener("input", () => { this.contour = +form.value === 1; this.draw(); });
+    opacity.addEventListener("input", () => { this.opacity = +opacity.value; this.draw(); });
+    color.addEventListener("input", () => {
+      this.color = [1, 3, 5].map((i) => parseInt(color.value.slice(i, i + 2), 16));
+      this.draw();
+    });
+    return [el("label.overlay", "over it ", over, more)];
+  }
+  reload() { return Promise.all(this.planes.map((plane) => this.load(plane))); }
   set(window, source) {
     Object.assign(this.window, window);
     for (const [name, input] of this.inputs)
       if (input !== source) input.value = input.type === "number" ? number(this.window[name]) : this.window[name];
     this.draw();
-    for (const follower of this.followers) if (follower.split > 0) follower.draw();
-  }
-  // Reads the numbers of a plane out of its PNG.
-  async decode({ plane, canvas }, k) {
-    const picture = new Image(), { width, height } = plane, n = width * height, numbers = new Uint16Array(n);
-    picture.src = "data:image/png;base64," + plane.png;
-    await picture.decode();
-    const buffer = el("canvas", { width, height: 2 * height });
-    const context = buffer.getContext("2d", { willReadFrequently: true });
-    context.drawImage(picture, 0, 0);
-    const data = context.getImageData(0, 0, width, 2 * height).data;
-    for (let i = 0; i < n; i++) numbers[i] = data[4 * i] * 256 + data[4 * (i + n)];
-    this.planes[k].numbers = numbers;
-    canvas.addEventListener("pointermove", (event) => {
-      const box = canvas.getBoundingClientRect();
-      const at = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
-      const x = at((event.clientX - box.left) / box.width, width), y = at((event.clientY - box.top) / box.height, height);
-      const value = numbers[y * width + x], { least, step } = this.image.window;
-      this.output.textContent = plain(`column ${x}, row ${y}: ` +
-        (value === INVALID ? "no value" : number(least + step * value) + behind(this.image.unit)));
-    });
+    for (const card of cards)
+      if (card !== this && (card.over === this || (card.before === this && (card.split > 0 || card.beside)))) card.draw();
   }
   // Returns the gray level of every number that a value can have.
   grays() {
@@ -267,21 +417,46 @@ class Card {
     for (let i = 0; i < INVALID; i++) grays[i] = Math.floor((least + step * i - level + width / 2) * scale + 0.5);
     return grays;
   }
+  // Returns the color that lies over each pixel, with its opacity, as a function of the pixel.
+  overlay(numbers, width) {
+    const { least, step } = this.over.image.window, { labels } = this.over.image, grays = labels ? null : this.over.grays();
+    const key = (i) => numbers[i] === INVALID ? 0 : labels ? Math.round(least + step * numbers[i]) : +(grays[numbers[i]] > 127);
+    const edge = (i) => {
+      const own = key(i), x = i % width;
+      return own > 0 && (key(x > 0 ? i - 1 : i) !== own || key(x < width - 1 ? i + 1 : i) !== own ||
+        key(i >= width ? i - width : i) !== own || key(i + width < numbers.length ? i + width : i) !== own);
+    };
+    const hot = (gray) => [3 * gray, 3 * gray - 255, 3 * gray - 510].map((part) => Math.min(255, Math.max(0, part)));
+    return (i) => {
+      if (numbers[i] === INVALID) return null;
+      if (this.contour ? !edge(i) : labels ? key(i) <= 0 : grays[numbers[i]] === 0) return null;
+      if (labels === 1 || (this.contour && !labels)) return this.color;
+      return labels ? PALETTE[(key(i) - 1) % PALETTE.length] : hot(grays[numbers[i]]);
+    };
+  }
   draw() {
-    const grays = this.grays(), before = this.split > 0 ? this.before : null, graysBefore = before && before.grays();
-    this.planes.forEach(({ plane: { width, height, volume_name }, numbers, canvas }, k) => {
-      const context = canvas.getContext("2d"), out = context.createImageData(width, height);
-      const other = before && before.planes[volume_name !== null && before.image.planes[0].volume_name === null ? 0 : k];
-      const edge = other ? Math.round(this.split * width) : 0;
-      for (let i = 0; i < numbers.length; i++) {
-        const old = i % width < edge, value = old ? other.numbers[i] : numbers[i];
-        for (let c = 0; c < 3; c++) out.data[4 * i + c] = value === INVALID ? EMPTY[c] : (old ? graysBefore : grays)[value];
-        out.data[4 * i + 3] = 255;
+    const grays = this.grays(), graysBefore = this.before && (this.split > 0 || this.beside) ? this.before.grays() : null;
+    for (const { plane, pictures, shown } of this.planes) {
+      if (!shown.own) continue;
+      this.paint(plane, pictures[0].canvas, shown, grays, this.split > 0 && !this.beside ? graysBefore : null);
+      if (this.beside && shown.before) this.paint(plane, pictures[1].canvas, { ...shown, own: shown.before }, graysBefore, null);
+    }
+  }
+  paint({ width, height }, canvas, { own, before, over }, grays, graysBefore) {
+    const context = canvas.getContext("2d"), out = context.createImageData(width, height), { data } = out;
+    const edge = before && graysBefore ? Math.round(this.split * width) : 0, opacity = this.contour ? 1 : this.opacity;
+    const colorOf = over && this.over ? this.overlay(over, width) : null;
+    for (let i = 0; i < own.length; i++) {
+      const old = i % width < edge, value = old ? before[i] : own[i], color = colorOf && colorOf(i);
+      for (let c = 0; c < 3; c++) {
+        const gray = value === INVALID ? EMPTY[c] : (old ? graysBefore : grays)[value];
+        data[4 * i + c] = color ? gray + opacity * (color[c] - gray) : gray;
       }
-      context.putImageData(out, 0, 0);
-      context.fillStyle = "#ffe08a";
-      if (edge > 0 && edge < width) context.fillRect(edge, 0, 1, height);
-    });
+      data[4 * i + 3] = 255;
+    }
+    context.putImageData(out, 0, 0);
+    context.fillStyle = "#ffe08a";
+    if (edge > 0 && edge < width) context.fillRect(edge, 0, 1, height);
   }
 }
 
@@ -415,7 +590,7 @@ document.querySelector("main").replaceWith(el("main", answers(),
   section("inputs", "The inputs, slice by slice", record.inputs.map(input)), run(), digests()));
 document.querySelector("header").append(el("nav", [["images", "images"], ["chain", "chain"], ["inputs", "inputs"],
   ["run", "time and memory"], ["digests", "digests"]].map(([id, text]) => el("a", { href: "#" + id }, text))));
-Promise.all(cards.flatMap((card) => card.planes.map((plane, k) => card.decode(plane, k)))).then(() => {
+Promise.all(cards.map((card) => card.reload())).then(() => {
   for (const card of cards) card.set({});
   document.documentElement.classList.add("ready");
 });

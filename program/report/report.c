@@ -17,6 +17,7 @@
 #include "io/file/whole_file.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "io/hdf5/hdf5_texts.h"
+#include "io/hdf5/hdf5_write.h"
 #include "program/report/facts.h"
 #include "program/report/residuals.h"
 #include "program/show/base64.h"
@@ -301,7 +302,7 @@ static bool is_table(const struct hdf5_listed *object)
     for (size_t i = 0; table && i < sizeof positions / sizeof *positions; i++)
         if (!strcmp(table + strlen("/tables/"), positions[i]))
             return false;
-    return table != NULL;
+    return table && !ts_hdf5_is_index(object->path);
 }
 
 /* Returns true for a table with more numbers than the listing holds. */

@@ -12,6 +12,8 @@ struct report_request {
     const char *output; /* of the page */
     /* NAME.json of `run --profile NAME`; NULL: the page says that there are no times */
     const char *profile;
+    /* through so many slices of each image, evenly spread, the page can scroll; INT64_MAX: all */
+    int64_t slices;
     bool force; /* replace an existing page */
 };
 

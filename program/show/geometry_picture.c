@@ -36,7 +36,7 @@ struct picture {
     bool fan;
 };
 
-/* ---- what is drawn if --------------------------------------------------------------------- */
+/* ---- places in mm --------------------------------------------------------------------- */
 
 static double gamma_of(const struct picture *picture, double u)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each of the patient's axes (x to the left, y to the back, z to the head: DICOM PS3.3 C.7.6.2) is
- * assigned the axis of the image that is most parallel to it, so that slices in any orientation
- * have axial, coronal and sagittal planes. Oblique slices are not resampled: their planes are the
- * nearest ones.
+ * Reads planes slice by slice, so that an image may be larger than memory, and finds windows.
  */
 #include "program/show/picture.h"
 
@@ -16,24 +13,7 @@
 #include "io/source/source_walk.h"
 #include "stages/engine/validity.h"
 
-/* ---- axes ------------------------------------------------------------------------------------ */
-
-double ts_picture_spacing(const struct ts_axis *axis)
-{
-    return axis->positions && axis->n > 1
-               ? fabs(axis->positions[axis->n - 1] - axis->positions[0]) / (double)(axis->n - 1)
-               : ts_axis_spacing(axis);
-}
-
-const char *ts_picture_unit(const struct ts_axis *axis)
-{
-    return axis->unit && *axis->unit ? axis->unit : "pixel";
-}
-
-const char *ts_picture_from(const struct ts_axis *axis)
-{
-    return axis->kind != TS_AXIS_VIEW && ts_axis_position(axis, 0) == 0 ? " from the first" : "";
-}
+/* ---- lengths --------------------------------------------------------------------------------- */
 
 double ts_picture_round(double value)
 {
@@ -42,100 +22,6 @@ double ts_picture_round(double value)
 }
 
 /* ---- planes ---------------------------------------------------------------------------------- */
-
-/* The image's axis for each of the patient's axes, and if it runs in the opposite direction. */
-struct orientation {
-    int axis[3];
-    bool reversed[3];
-};
-
-static struct orientation find_orientation(const struct ts_image *image)
-{
-    static const int orders[6][3] = {{2, 1, 0}, {2, 0, 1}, {1, 2, 0},
-                                     {1, 0, 2}, {0, 1, 2}, {0, 2, 1}};
-    const double *const along[3] = {image->step_z_mm, image->direction + 3, image->direction};
-    struct orientation best = {.axis = {2, 1, 0}};
-    double most = -1;
-    for (int i = 0; image->has_geometry && i < 6; i++) {
-        double sum = 0;
-        for (int p = 0; p < 3; p++) {
-            const double *v = along[orders[i][p]],
-                         length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-            sum += length > 0 ? fabs(v[p]) / length : 0;
-        }
-        if (sum > most + 1e-9) {
-            most = sum;
-            memcpy(best.axis, orders[i], sizeof best.axis);
-        }
-    }
-    for (int p = 0; image->has_geometry && p < 3; p++)
-        best.reversed[p] = along[best.axis[p]][p] < 0;
-    return best;
-}
-
-static const char *plane_name(const struct ts_image *image, int across)
-{
-    static const char *const names[] = {"sagittal", "coronal", "axial"};
-    static const char *const scan_names[] = {"detector pixel", "projection", "sinogram"};
-    return (ts_image_is_sinogram(image) ? scan_names : names)[across];
-}
-
-/* Fills in what follows from the axes of a plane. */
-static void finish_plane(const struct ts_image *image, const struct orientation *at, bool lengths,
-                         struct picture_plane *plane)
-{
-    static const char letters[3][2] = {{'R', 'L'}, {'A', 'P'}, {'I', 'S'}};
-    const struct ts_axis *rows = &image->axes[plane->down], *columns = &image->axes[plane->right];
-    const char *unit = ts_picture_unit(rows);
-    plane->rows = rows->n;
-    plane->columns = columns->n;
-    plane->width = plane->height = 1;
-    if (lengths && !strcmp(unit, ts_picture_unit(columns))) {
-        plane->unit = strcmp(unit, "pixel") != 0 ? unit : NULL;
-        plane->width = ts_picture_spacing(columns);
-        plane->height = ts_picture_spacing(rows);
-    }
-    for (int p = 0; image->has_geometry && p < 3; p++) {
-        const int last = !at->reversed[p]; /* the letter of the side at which the last sample is */
-        if (at->axis[p] == plane->right) {
-            plane->sides[0] = letters[p][last == plane->left];
-            plane->sides[1] = letters[p][last != plane->left];
-        } else if (at->axis[p] == plane->down) {
-            plane->sides[2] = letters[p][last == plane->up];
-            plane->sides[3] = letters[p][last != plane->up];
-        }
-    }
-}
-
-void ts_picture_plane(const struct ts_image *image, enum picture_plane_name name, bool lengths,
-                      struct picture_plane *plane)
-{
-    const struct orientation at = find_orientation(image);
-    int across = (int)name;
-    for (int p = 0; name == PLANE_STORED && p < 3; p++)
-        across = at.axis[p] == 0 ? p : across;
-    const int right = across == PLANE_SAGITTAL ? 1 : 0, down = across == PLANE_AXIAL ? 1 : 2;
-    const bool head_on_top = down == 2 && !ts_image_is_sinogram(image);
-    *plane = (struct picture_plane){.name = plane_name(image, across),
-                                    .across = at.axis[across],
-                                    .down = at.axis[down],
-                                    .right = at.axis[right],
-                                    .up = at.reversed[down] != head_on_top,
-                                    .left = at.reversed[right]};
-    finish_plane(image, &at, lengths, plane);
-}
-
-void ts_picture_plane_stored(const struct ts_image *image, int across, bool last_on_top,
-                             struct picture_plane *plane)
-{
-    const struct orientation at = find_orientation(image);
-    *plane = (struct picture_plane){.name = "",
-                                    .across = across,
-                                    .down = across == 0 ? 1 : 0,
-                                    .right = across == 2 ? 1 : 2,
-                                    .up = across > 0 && last_on_top};
-    finish_plane(image, &at, true, plane);
-}
 
 void ts_picture_take(struct picture_plane *plane, const struct ts_image *image, int64_t z,
                      const float *slice)
@@ -230,9 +116,6 @@ enum ts_status ts_picture_read(struct source *source, struct picture_plane *plan
 
 enum { MOST_VALUES = 1 << 22, PERCENT = 100 };
 
-const struct gray_preset ts_gray_presets[GRAY_PRESETS] = {
-    {"abdomen", 40, 400}, {"lung", -600, 1500}, {"bone", 400, 1800}, {"brain", 40, 80}};
-
 static size_t values_of(const struct picture_plane *plane)
 {
     return (size_t)plane->rows * (size_t)plane->columns;
@@ -291,20 +174,17 @@ static enum ts_status find_percentiles(const struct picture_plane *planes, int n
 }
 
 enum ts_status ts_gray_window_find(const struct gray_window_request *request,
-                                   enum ts_quantity quantity, const struct picture_plane *planes,
+                                   const struct ts_image *image, const struct picture_plane *planes,
                                    int n_planes, struct gray_window *window, struct ts_diag *diag)
 {
-    const struct gray_preset *soft = &ts_gray_presets[0];
-    const double soft_low = soft->center - soft->width / 2,
-                 soft_high = soft->center + soft->width / 2;
     find_range(planes, n_planes, window);
     if (request->kind == GRAY_LEVEL)
         return set(window, request->center - request->width / 2,
                    request->center + request->width / 2, "given");
     if (request->kind == GRAY_FULL)
         return set(window, window->least, window->most, "full range");
-    if (request->kind == GRAY_AUTO && quantity == TS_HU && window->least < soft->center &&
-        window->most > soft_low)
-        return set(window, soft_low, soft_high, "soft tissue");
+    if (request->kind == GRAY_AUTO && !window->none &&
+        ts_gray_window_known(image, window->least, window->most, window))
+        return TS_OK;
     return find_percentiles(planes, n_planes, window, diag);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A preview is a gray PNG of the planes that a request names, for people: those of a result in the
- * order of its chain. Planes are turned as radiologists look at them: axial ones from the feet with
- * the patient's left on the right, coronal ones from the front, sagittal ones from the left with
- * the front on the left. An image without a place in a patient is treated as if its (z, y, x) were
- * those of one.
+ * order of its chain, turned as core/picture_plane.h says.
  */
 #ifndef PROGRAM_SHOW_PREVIEW_H
 #define PROGRAM_SHOW_PREVIEW_H
@@ -12,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/diag.h"
+#include "program/show/overlay.h"
 #include "program/show/picture.h"
 
 enum { PREVIEW_MONTAGE = 100 };
@@ -27,6 +25,7 @@ struct preview_request {
     /* so many planes, evenly spaced, of the middle volume; 0: one of each volume, at most
        PREVIEW_MONTAGE */
     int montage;
+    struct overlay_style over;
 };
 
 struct preview_style {

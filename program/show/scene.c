@@ -14,113 +14,24 @@
 #include "program/show/font.h"
 #include "program/show/picture.h"
 
-/* ---- the canvas ------------------------------------------------------------------------------ */
-
-/* Rectangles, lines, text and curves of the overlay. Lines step along their longer side. All
-   drawing ends in put(), which alone checks the edges. */
-
-static void scene_put(struct canvas *canvas, int32_t x, int32_t y, enum view_ink ink)
-{
-    if (x >= 0 && x < canvas->width && y >= 0 && y < canvas->height)
-        canvas->inks[(int64_t)y * canvas->width + x] = (uint8_t)ink;
-}
-
-static void canvas_clear(struct canvas *canvas)
-{
-    memset(canvas->inks, INK_CLEAR, (size_t)canvas->width * (size_t)canvas->height);
-}
-
-void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink ink)
-{
-    for (int32_t y = place.top; y < place.top + place.height; y++)
-        for (int32_t x = place.left; x < place.left + place.width; x++)
-            scene_put(canvas, x, y, ink);
-}
-
-/* Draws a line one pixel wide between two pixels. */
-static void canvas_line(struct canvas *canvas, int32_t x1, int32_t y1, int32_t x2, int32_t y2,
-                        enum view_ink ink)
-{
-    const int32_t dx = x2 - x1, dy = y2 - y1, steps = abs(dx) > abs(dy) ? abs(dx) : abs(dy);
-    for (int32_t i = 0; i <= steps; i++)
-        scene_put(canvas, x1 + (int32_t)lround(steps ? (double)dx * i / steps : 0),
-                  y1 + (int32_t)lround(steps ? (double)dy * i / steps : 0), ink);
-}
-
-/* Draws the outline of a place, one pixel wide, inside it. */
-static void canvas_frame(struct canvas *canvas, struct rectangle place, enum view_ink ink)
-{
-    const int32_t right = place.left + place.width - 1, bottom = place.top + place.height - 1;
-    canvas_line(canvas, place.left, place.top, right, place.top, ink);
-    canvas_line(canvas, place.left, bottom, right, bottom, ink);
-    canvas_line(canvas, place.left, place.top, place.left, bottom, ink);
-    canvas_line(canvas, right, place.top, right, bottom, ink);
-}
-
-void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text,
-                    enum view_ink ink, enum view_ink ground)
-{
-    if (ground != INK_CLEAR)
-        ts_canvas_fill(canvas,
-                       (struct rectangle){x - 2, y - 1, ts_font_letters(text) * FONT_WIDTH + 4,
-                                          FONT_HEIGHT + 2},
-                       ground);
-    for (; *text; x += FONT_WIDTH) {
-        const uint8_t *rows = ts_font_letter(&text);
-        for (int32_t row = 0; row < FONT_HEIGHT; row++)
-            for (int32_t column = 0; column < FONT_WIDTH; column++)
-                if (rows[row] & (0x80 >> column))
-                    scene_put(canvas, x + column, y + row, ink);
-    }
-}
-
-/* Draws n values as a curve in the place: low at its bottom, high at its top. Values that are not
-   finite leave a gap. */
-static void canvas_curve(struct canvas *canvas, struct rectangle place, const float *values,
-                         int64_t n, double low, double high, enum view_ink ink)
-{
-    int32_t last_x = 0, last_y = 0;
-    bool connected = false;
-    for (int64_t i = 0; i < n; i++) {
-        const double part = high > low ? ((double)values[i] - low) / (high - low) : 0.5;
-        if (!isfinite(part)) {
-            connected = false;
-            continue;
-        }
-        const double across = n > 1 ? (double)i / (double)(n - 1) : 0.5;
-        const int32_t x = place.left + (int32_t)lround(across * (place.width - 1));
-        const int32_t y =
-            place.top + (int32_t)lround((1 - fmin(fmax(part, 0), 1)) * (place.height - 1));
-        canvas_line(canvas, connected ? last_x : x, connected ? last_y : y, x, y, ink);
-        last_x = x;
-        last_y = y;
-        connected = true;
-    }
-}
-
 /* ---- panes ----------------------------------------------------------------------------------- */
 
 /* The places of the planes on the picture, and the samples that their pixels show. A sample is as
-   wide and high as its spacings say if two axes share a unit; else samples are squares. Planes
-   perpendicular to the slices of a volume have the last slice on top, which in DICOM is the one
-   nearest the head. */
+   wide and high as its spacings say if two axes share a unit; else samples are squares. */
 
 enum { GAP = 2, BAR_HEIGHT = 22, BAR_MARGIN = 12 };
 
-/* For each plane, the axes that it shows from left to right and from top to bottom. */
-static const int axis_u[] = {2, 2, 1}, axis_v[] = {1, 0, 0};
-
 /* Finds the places of the panes, of which places[i] is that of plane planes[i], and of the panel.
    Returns how many panes there are. */
-static int layout_of(const struct scene *scene, struct rectangle places[SCENE_PLANES],
-                     int planes[SCENE_PLANES], struct rectangle *panel)
+static int layout_of(const struct scene *scene, struct rectangle places[PICTURE_PLANES],
+                     int planes[PICTURE_PLANES], struct rectangle *panel)
 {
     const int32_t width = scene->width, height = scene->height;
-    if (!scene->three || scene->slider) {
+    if (!scene->three || scene->slider || scene->n_planes == 1) {
         const int32_t side = scene->panel && width > 2 * PANEL_WIDTH ? PANEL_WIDTH : 0;
         *panel = (struct rectangle){width - side, 0, side, height};
         places[0] = (struct rectangle){0, 0, width - side - (side ? GAP : 0), height};
-        planes[0] = scene->slider ? 0 : scene->plane;
+        planes[0] = scene->slider ? scene->stored : scene->plane;
         return 1;
     }
     const int32_t left = (width - GAP) / 2, top = (height - GAP) / 2;
@@ -130,9 +41,9 @@ static int layout_of(const struct scene *scene, struct rectangle places[SCENE_PL
     places[2] = (struct rectangle){left + GAP, 0, right, top};
     *panel = (struct rectangle){left + GAP, top + GAP, scene->panel ? right : 0,
                                 scene->panel ? bottom : 0};
-    for (int i = 0; i < SCENE_PLANES; i++)
+    for (int i = 0; i < scene->n_planes; i++)
         planes[i] = i;
-    return SCENE_PLANES;
+    return scene->n_planes;
 }
 
 const struct ts_image *ts_scene_shown(const struct scene *scene)
@@ -151,56 +62,62 @@ static int64_t stride(const struct ts_image *image, int axis)
 static struct view_pane pane_of(const struct scene *scene, int plane, struct rectangle place)
 {
     const struct ts_image *image = ts_scene_shown(scene);
-    struct picture_plane shown;
-    ts_picture_plane_stored(image, plane, !ts_image_is_sinogram(image), &shown);
-    const double wide = shown.width, high = shown.height;
-    const double fit = fmin(place.width / ((double)shown.columns * wide),
-                            place.height / ((double)shown.rows * high));
+    const struct picture_plane *shown = &scene->planes[plane];
+    const double wide = shown->width, high = shown->height;
+    const double columns = (double)image->axes[shown->right].n,
+                 rows = (double)image->axes[shown->down].n;
+    const double fit = fmin(place.width / (columns * wide), place.height / (rows * high));
     const double scale = fit * scene->zoom; /* pixels per unit */
     struct view_pane pane = {.dtype = image->dtype,
-                             .n_u = shown.columns,
-                             .n_v = shown.rows,
-                             .stride_u = stride(image, shown.right),
-                             .stride_v = stride(image, shown.down),
+                             .n_u = image->axes[shown->right].n,
+                             .n_v = image->axes[shown->down].n,
+                             .stride_u = stride(image, shown->right),
+                             .stride_v = stride(image, shown->down),
                              .left = place.left,
                              .top = place.top,
                              .width = place.width,
                              .height = place.height,
-                             .du = 1 / (scale * wide),
-                             .dv = (shown.up ? -1 : 1) / (scale * high),
+                             .du = (shown->left ? -1 : 1) / (scale * wide),
+                             .dv = (shown->up ? -1 : 1) / (scale * high),
                              .low = scene->low,
                              .high = scene->high,
                              .invert = scene->invert,
                              .linear = scene->linear};
-    pane.u0 = (double)shown.columns / 2 + scene->pan[shown.right] - pane.du * place.width / 2;
-    pane.v0 = (double)shown.rows / 2 + scene->pan[shown.down] - pane.dv * place.height / 2;
-    const int64_t fixed = image->axes[plane].n > 1 ? scene->at[plane] : 0;
+    pane.u0 = columns / 2 + scene->pan[shown->right] - pane.du * place.width / 2;
+    pane.v0 = rows / 2 + scene->pan[shown->down] - pane.dv * place.height / 2;
+    const int64_t at = scene->at[shown->across], fixed = image->axes[shown->across].n > 1 ? at : 0;
     pane.data = (const unsigned char *)image->data +
-                (size_t)(fixed * stride(image, plane)) * ts_dtype_bytes(image->dtype);
-    if (!scene->slider &&
-        shown.down == 0) /* slices of a running chain without values are not drawn */
-        pane.n_v = scene->ready < pane.n_v ? scene->ready : pane.n_v;
-    else if (!scene->slider && fixed >= scene->ready)
+                (size_t)(fixed * stride(image, shown->across)) * ts_dtype_bytes(image->dtype);
+    /* slices of a running chain without values are not drawn */
+    const int64_t ready = scene->slider ? INT64_MAX : scene->ready;
+    if (shown->down == 0)
+        pane.n_v = ready < pane.n_v ? ready : pane.n_v;
+    else if (shown->right == 0)
+        pane.n_u = ready < pane.n_u ? ready : pane.n_u;
+    else if (fixed >= ready)
         pane.n_u = 0;
     return pane;
 }
 
 void ts_scene_picture(const struct scene *scene, struct view_picture *picture)
 {
-    struct rectangle places[SCENE_PLANES], panel;
-    int planes[SCENE_PLANES];
+    struct rectangle places[PICTURE_PLANES], panel;
+    uint32_t over[OVERLAY_INKS];
+    int planes[PICTURE_PLANES];
     *picture = (struct view_picture){.width = scene->width, .height = scene->height};
     picture->n_panes = layout_of(scene, places, planes, &panel);
     for (int i = 0; i < picture->n_panes; i++)
         picture->panes[i] = pane_of(scene, planes[i], places[i]);
     ts_view_colors(scene->colors, picture->colors);
     ts_view_inks(picture->inks);
+    ts_overlay_colors(&scene->over_style, over);
+    memcpy(&picture->inks[INK_OVER], &over[1], sizeof over - sizeof over[0]);
 }
 
 int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3], bool *inside)
 {
-    struct rectangle places[SCENE_PLANES], panel;
-    int planes[SCENE_PLANES];
+    struct rectangle places[PICTURE_PLANES], panel;
+    int planes[PICTURE_PLANES];
     const int n = layout_of(scene, places, planes, &panel);
     memcpy(at, scene->at, sizeof scene->at);
     *inside = false;
@@ -213,10 +130,9 @@ int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3]
         const double u = floor(pane.u0 + (x - place.left + 0.5) * pane.du);
         const double v = floor(pane.v0 + (y - place.top + 0.5) * pane.dv);
         *inside = u >= 0 && u < (double)pane.n_u && v >= 0 && v < (double)pane.n_v;
-        at[axis_u[planes[i]]] =
-            (int64_t)fmin(fmax(u, 0), (double)(scene->image->axes[axis_u[planes[i]]].n - 1));
-        at[axis_v[planes[i]]] =
-            (int64_t)fmin(fmax(v, 0), (double)(scene->image->axes[axis_v[planes[i]]].n - 1));
+        const struct picture_plane *plane = &scene->planes[planes[i]];
+        at[plane->right] = (int64_t)fmin(fmax(u, 0), (double)(plane->columns - 1));
+        at[plane->down] = (int64_t)fmin(fmax(v, 0), (double)(plane->rows - 1));
         return planes[i];
     }
     return -1;
@@ -233,8 +149,8 @@ void ts_scene_readout(const struct scene *scene, int64_t at[3])
 /* Returns the place of the slider's bar, whose width is 0 if there is no slider. */
 static struct rectangle slider_bar(const struct scene *scene)
 {
-    struct rectangle places[SCENE_PLANES], panel;
-    int planes[SCENE_PLANES];
+    struct rectangle places[PICTURE_PLANES], panel;
+    int planes[PICTURE_PLANES];
     if (!scene->slider)
         return (struct rectangle){0};
     layout_of(scene, places, planes, &panel);
@@ -259,6 +175,7 @@ static const char *const key_lines[] = {"?          these keys",
                                         "p m        next plane; three planes or one",
                                         "x h        cross-hair; histogram",
                                         "i c l      invert; colors; interpolate",
+                                        "o          over the image: filled, contour, hidden",
                                         "n b        next, previous image",
                                         "t          next table",
                                         "[ ]        slider down, up",
@@ -286,19 +203,26 @@ void ts_scene_begin(struct scene *scene, const struct ts_image *image,
                     const struct display_histogram *histogram)
 {
     const bool first = scene->zoom == 0;
+    struct gray_window window;
     scene->image = image;
     scene->histogram = histogram;
+    scene->n_planes = ts_picture_planes(image, true, scene->planes);
+    scene->stored = 0;
+    while (scene->planes[scene->stored].across != 0)
+        scene->stored++;
     for (int i = 0; i < 3; i++)
         scene->at[i] = (image->axes[i].n - 1) / 2;
+    if (first || scene->plane >= scene->n_planes)
+        scene->plane = scene->stored;
     if (first) {
-        scene->three = image->axes[0].n > 1 && !ts_image_is_sinogram(image);
+        scene->three = !ts_image_is_sinogram(image);
         scene->cross = scene->panel = true;
         scene->x = scene->y = -1;
     }
     scene->zoom = 1;
     memset(scene->pan, 0, sizeof scene->pan);
-    if (image->quantity == TS_HU)
-        use_preset(scene, &ts_gray_presets[0]);
+    if (ts_gray_window_known(image, histogram->low, histogram->high, &window))
+        set_window(scene, window.low, window.high, window.name);
     else
         set_window(scene, histogram->dark, histogram->bright, "1st to 99th percentile");
 }
@@ -309,11 +233,10 @@ static void scroll(struct scene *scene, int64_t n)
     int64_t at[3];
     bool inside;
     const int under = ts_scene_pick(scene, scene->x, scene->y, at, &inside);
-    int axis;
-    if (under >= 0)
-        axis = under;
-    else
-        axis = scene->slider ? 0 : scene->plane;
+    int plane = under;
+    if (under < 0)
+        plane = scene->slider ? scene->stored : scene->plane;
+    const int axis = scene->planes[plane].across;
     scene->at[axis] = ts_clamp(scene->at[axis] + n, 0, scene->image->axes[axis].n - 1);
 }
 
@@ -327,7 +250,7 @@ void ts_scene_wheel(struct scene *scene, double steps, bool zooms)
     if (zooms)
         zoom_by(scene, pow(1.15, steps));
     else
-        scroll(scene, (int64_t)lround(steps));
+        scroll(scene, -(int64_t)lround(steps)); /* towards the user is the next slice */
 }
 
 static enum scene_wish wish_step(struct scene *scene, enum scene_wish wish, int step)
@@ -342,6 +265,19 @@ static enum scene_wish wish_slider(struct scene *scene, double value)
         return WISH_NOTHING;
     scene->slider_value = value;
     return WISH_SLIDER;
+}
+
+/* What lies over the image is filled, a contour, or hidden, one after the other. */
+static void next_over(struct scene *scene)
+{
+    if (!scene->over)
+        snprintf(scene->note, sizeof scene->note, "Nothing lies over the image; --over names it.");
+    else if (scene->over_hidden)
+        scene->over_hidden = scene->over_style.contour = false;
+    else if (scene->over_style.contour)
+        scene->over_hidden = true;
+    else
+        scene->over_style.contour = true;
 }
 
 /* Applies keys that change how the image is shown. Returns false if the key is none of them. */
@@ -366,6 +302,8 @@ static bool change_look(struct scene *scene, int key)
         return scene->cross = !scene->cross, true;
     case 'h':
         return scene->panel = !scene->panel, true;
+    case 'o':
+        return next_over(scene), true;
     case '?':
         return scene->help = !scene->help, true;
     default:
@@ -391,7 +329,7 @@ static bool change_place(struct scene *scene, int key)
         memset(scene->pan, 0, sizeof scene->pan);
         return true;
     case 'p':
-        return scene->plane = (scene->plane + 1) % SCENE_PLANES, true;
+        return scene->plane = (scene->plane + 1) % scene->n_planes, true;
     case 'm':
         return scene->three = !scene->three, true;
     default:
@@ -512,47 +450,113 @@ static const char *unit_of(const char *unit, char text[32])
 static void draw_cross(const struct scene *scene, struct canvas *canvas,
                        const struct view_pane *pane, int plane)
 {
+    const int64_t *at = scene->at;
+    const int right_axis = scene->planes[plane].right, down_axis = scene->planes[plane].down;
     const int32_t x =
-        pane->left + (int32_t)floor(((double)scene->at[axis_u[plane]] + 0.5 - pane->u0) / pane->du);
+        pane->left + (int32_t)floor(((double)at[right_axis] + 0.5 - pane->u0) / pane->du);
     const int32_t y =
-        pane->top + (int32_t)floor(((double)scene->at[axis_v[plane]] + 0.5 - pane->v0) / pane->dv);
+        pane->top + (int32_t)floor(((double)at[down_axis] + 0.5 - pane->v0) / pane->dv);
     const int32_t right = pane->left + pane->width - 1, bottom = pane->top + pane->height - 1;
     enum { HOLE = 6 }; /* half the gap of the cross-hair, in which the sample is visible */
     if (x >= pane->left && x <= right) {
-        canvas_line(canvas, x, pane->top, x, y - HOLE < bottom ? y - HOLE : bottom, INK_LINE);
-        canvas_line(canvas, x, y + HOLE > pane->top ? y + HOLE : pane->top, x, bottom, INK_LINE);
+        ts_canvas_line(canvas, x, pane->top, x, y - HOLE < bottom ? y - HOLE : bottom, INK_LINE);
+        ts_canvas_line(canvas, x, y + HOLE > pane->top ? y + HOLE : pane->top, x, bottom, INK_LINE);
     }
     if (y >= pane->top && y <= bottom) {
-        canvas_line(canvas, pane->left, y, x - HOLE < right ? x - HOLE : right, y, INK_LINE);
-        canvas_line(canvas, x + HOLE > pane->left ? x + HOLE : pane->left, y, right, y, INK_LINE);
+        ts_canvas_line(canvas, pane->left, y, x - HOLE < right ? x - HOLE : right, y, INK_LINE);
+        ts_canvas_line(canvas, x + HOLE > pane->left ? x + HOLE : pane->left, y, right, y,
+                       INK_LINE);
     }
 }
 
-static void name_pane(const struct scene *scene, struct canvas *canvas, struct rectangle place,
-                      int plane)
+/* Draws the letters of the patient's sides at the edges of a pane. */
+static void draw_sides(struct canvas *canvas, struct rectangle place, const char sides[4])
 {
-    static const char *const volume[] = {"axial", "coronal", "sagittal"};
-    const struct ts_axis *axis = &scene->image->axes[plane];
-    char text[128], unit[32];
-    snprintf(text, sizeof text, "%s %s %lld/%lld  %.5g%s",
-             ts_image_is_sinogram(scene->image) ? "" : volume[plane], ts_axis_name(axis),
-             (long long)scene->at[plane] + 1, (long long)axis->n,
-             ts_axis_position(axis, scene->at[plane]), unit_of(axis->unit, unit));
-    ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN, text + (*text == ' '), INK_TEXT,
-                   INK_DARK);
+    const int32_t right = place.left + place.width, bottom = place.top + place.height;
+    const int32_t middle = place.left + (place.width - FONT_WIDTH) / 2,
+                  center = place.top + (place.height - FONT_HEIGHT) / 2;
+    const int32_t x[4] = {place.left + MARGIN, right - MARGIN - FONT_WIDTH, middle, middle};
+    const int32_t y[4] = {center, center, place.top + MARGIN + LINE + 2, /* below the title */
+                          bottom - MARGIN - FONT_HEIGHT};
+    for (int i = 0; i < 4; i++) {
+        const char text[2] = {sides[i], 0};
+        if (*text)
+            ts_canvas_text(canvas, x[i], y[i], text, INK_LINE, INK_DARK);
+    }
+}
+
+/* Draws a scale bar, 1, 2 or 5 times a power of ten long and at most a quarter of the pane. */
+static void draw_bar(struct canvas *canvas, const struct view_pane *pane,
+                     const struct picture_plane *plane)
+{
+    const double pixel = fabs(pane->du) * plane->width,
+                 length = ts_picture_round(pixel * pane->width / 4);
+    const int32_t wide = (int32_t)lround(length / pixel);
+    const int32_t left = pane->left + pane->width - MARGIN - wide,
+                  top = pane->top + pane->height - MARGIN;
+    char text[64];
+    snprintf(text, sizeof text, "%g %s", length, plane->unit);
+    ts_canvas_fill(canvas, (struct rectangle){left - 1, top - 2, wide + 2, 5}, INK_DARK);
+    ts_canvas_fill(canvas, (struct rectangle){left, top - 1, wide, 3}, INK_TEXT);
+    ts_canvas_text(canvas, left + wide - FONT_WIDTH * ts_font_letters(text), top - FONT_HEIGHT - 6,
+                   text, INK_TEXT, INK_DARK);
+}
+
+/* Draws what lies over the image, by its samples that are nearest to the pixels. */
+static void draw_over(const struct scene *scene, struct canvas *canvas,
+                      const struct view_pane *pane, const struct picture_plane *plane)
+{
+    const struct overlay *over = scene->over;
+    const size_t width = ts_dtype_bytes(over->image.dtype);
+    struct view_pane there = *pane;
+    const bool contour = scene->over_style.contour;
+    there.dtype = over->image.dtype;
+    there.data = (const unsigned char *)over->image.data +
+                 (size_t)(scene->at[plane->across] * stride(&over->image, plane->across)) * width;
+    for (int32_t y = 0; y < pane->height; y++)
+        for (int32_t x = 0; x < pane->width; x++) {
+            double
+                values[5]; /* at the pixel, and at its neighbors to the left, right, top, bottom */
+            static const int32_t dx[] = {0, -1, 1, 0, 0}, dy[] = {0, 0, 0, -1, 1};
+            for (int i = 0; i < (contour ? 5 : 1); i++) {
+                const double u = pane->u0 + (x + dx[i] + 0.5) * pane->du,
+                             v = pane->v0 + (y + dy[i] + 0.5) * pane->dv;
+                const bool inside =
+                    u >= 0 && u < (double)pane->n_u && v >= 0 && v < (double)pane->n_v;
+                values[i] = inside ? ts_view_value(&there, (int64_t)u, (int64_t)v) : (double)NAN;
+            }
+            const int ink =
+                contour ? ts_overlay_edge(over, values) : ts_overlay_ink(over, values[0]);
+            if (ink > 0)
+                ts_canvas_put(canvas, pane->left + x, pane->top + y,
+                              (enum view_ink)(INK_OVER - 1 + ink));
+        }
 }
 
 static void draw_panes(const struct scene *scene, struct canvas *canvas)
 {
-    struct rectangle places[SCENE_PLANES], panel;
+    struct rectangle places[PICTURE_PLANES], panel;
     struct view_picture picture;
-    int planes[SCENE_PLANES];
+    int planes[PICTURE_PLANES];
+    char text[128];
     const int n = layout_of(scene, places, planes, &panel);
     ts_scene_picture(scene, &picture);
     for (int i = 0; i < n; i++) {
+        struct picture_plane plane = scene->planes[planes[i]];
+        struct rectangle place = places[i];
+        if (scene->over && !scene->over_hidden && !scene->slider)
+            draw_over(scene, canvas, &picture.panes[i], &plane);
         if (scene->cross && n > 1)
             draw_cross(scene, canvas, &picture.panes[i], planes[i]);
-        name_pane(scene, canvas, places[i], planes[i]);
+        ts_picture_move(scene->image, scene->at[plane.across], &plane);
+        ts_picture_slice_text(scene->image, &plane, text, sizeof text);
+        ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN, text, INK_TEXT, INK_DARK);
+        if (scene->slider) /* its bar is at the bottom */
+            place.height -= BAR_HEIGHT + 2 * BAR_MARGIN;
+        picture.panes[i].height = place.height;
+        draw_sides(canvas, place, plane.sides);
+        if (plane.unit)
+            draw_bar(canvas, &picture.panes[i], &plane);
     }
 }
 
@@ -619,7 +623,7 @@ static void draw_window_edges(const struct scene *scene, struct canvas *canvas,
     for (int i = 0; i < 2; i++) {
         const int32_t x = column_of(scene->histogram, place, edges[i]);
         if (x >= place.left && x < place.left + place.width)
-            canvas_line(canvas, x, place.top, x, place.top + place.height - 1, INK_MARK);
+            ts_canvas_line(canvas, x, place.top, x, place.top + place.height - 1, INK_MARK);
     }
 }
 
@@ -637,11 +641,12 @@ static void draw_histogram(const struct scene *scene, struct canvas *canvas, str
         const double part = sqrt((double)histogram->counts[bin] / (double)most);
         const int32_t height = (int32_t)lround(part * (place.height - 2));
         if (height > 0)
-            canvas_line(canvas, place.left + x, bottom, place.left + x, bottom - height, INK_BARS);
+            ts_canvas_line(canvas, place.left + x, bottom, place.left + x, bottom - height,
+                           INK_BARS);
     }
-    canvas_curve(canvas, place, histogram->curve, DISPLAY_BINS, 0, 1, INK_CURVE);
+    ts_canvas_curve(canvas, place, histogram->curve, DISPLAY_BINS, 0, 1, INK_CURVE);
     draw_window_edges(scene, canvas, place);
-    canvas_frame(canvas, place, INK_TEXT);
+    ts_canvas_frame(canvas, place, INK_TEXT);
 }
 
 static void draw_table(const struct scene *scene, struct canvas *canvas, struct rectangle place)
@@ -658,17 +663,17 @@ static void draw_table(const struct scene *scene, struct canvas *canvas, struct 
             low = fmin(low, (double)values[i]);
             high = fmax(high, (double)values[i]);
         }
-    canvas_curve(canvas, place, values, n, low, high, INK_CURVE);
-    canvas_frame(canvas, place, INK_TEXT);
+    ts_canvas_curve(canvas, place, values, n, low, high, INK_CURVE);
+    ts_canvas_frame(canvas, place, INK_TEXT);
     snprintf(text, sizeof text, "%lld values, %.4g to %.4g", (long long)n, low, high);
     ts_canvas_text(canvas, place.left, place.top + place.height + 4, text, INK_TEXT, INK_CLEAR);
 }
 
 static void draw_panel(const struct scene *scene, struct canvas *canvas)
 {
-    struct rectangle places[SCENE_PLANES], panel;
+    struct rectangle places[PICTURE_PLANES], panel;
     const struct ts_image *shown = ts_scene_shown(scene);
-    int planes[SCENE_PLANES];
+    int planes[PICTURE_PLANES];
     char text[96], unit[32];
     layout_of(scene, places, planes, &panel);
     if (panel.width < 4 * MARGIN || panel.height < 12 * LINE)
@@ -714,7 +719,7 @@ static void draw_slider(const struct scene *scene, struct canvas *canvas)
                             ? (slider->value - slider->low) / (slider->high - slider->low)
                             : 0;
     ts_canvas_fill(canvas, bar, INK_SHADE);
-    canvas_frame(canvas, bar, INK_TEXT);
+    ts_canvas_frame(canvas, bar, INK_TEXT);
     ts_canvas_fill(canvas,
                    (struct rectangle){bar.left + (int32_t)lround(part * (bar.width - 6)), bar.top,
                                       6, bar.height},
@@ -735,7 +740,7 @@ static void draw_help(struct canvas *canvas)
     const struct rectangle place = {MARGIN * 2, MARGIN * 4, longest * FONT_WIDTH + 2 * MARGIN,
                                     n * LINE + 2 * MARGIN};
     ts_canvas_fill(canvas, place, INK_DARK);
-    canvas_frame(canvas, place, INK_TEXT);
+    ts_canvas_frame(canvas, place, INK_TEXT);
     for (int32_t i = 0; i < n; i++)
         ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN + i * LINE, key_lines[i],
                        INK_TEXT, INK_CLEAR);
@@ -743,7 +748,7 @@ static void draw_help(struct canvas *canvas)
 
 void ts_scene_overlay(const struct scene *scene, struct canvas *canvas)
 {
-    canvas_clear(canvas);
+    ts_canvas_clear(canvas);
     draw_panes(scene, canvas);
     draw_panel(scene, canvas);
     if (scene->slider)

@@ -10,33 +10,14 @@
 
 #include <stdint.h>
 
+#include "core/picture_plane.h"
 #include "cuda/view/picture.h"
 #include "io/hdf5/hdf5_slice.h"
+#include "program/show/canvas.h"
 #include "program/show/colors.h"
 #include "program/show/display_histogram.h"
+#include "program/show/overlay.h"
 #include "program/show/slider.h"
-
-/* A canvas is the overlay of a picture: one byte a pixel, the number of an ink
-   (program/show/colors.h). Drawing is cut off at its edges. */
-struct canvas {
-    int32_t width, height;
-    uint8_t *inks;
-};
-
-/* A place of a canvas or a picture, in pixels. */
-struct rectangle {
-    int32_t left, top, width, height;
-};
-
-void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink ink);
-/* Writes a line of text with its upper left corner at (x, y), on a background of `ground` if that
-   is not clear. */
-void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text,
-                    enum view_ink ink, enum view_ink ground);
-
-/* Plane i is the one at the cross-hair's index of axis i: 0 the slices as they are stored (axial),
-   1 rows (coronal), 2 columns (sagittal). */
-enum { SCENE_PLANES = 3 };
 
 /* What a key or the mouse asks of the viewer, because the scene cannot do it itself. */
 enum scene_wish {
@@ -52,7 +33,9 @@ enum scene_wish {
 struct scene {
     const struct ts_image *image; /* the image that is shown, with data */
     int64_t at[3];                /* the cross-hair, as indices of the image's axes */
-    bool three;                   /* three planes at once; false: only `plane` */
+    struct picture_plane planes[PICTURE_PLANES]; /* those that are worth a look */
+    int n_planes, stored;                        /* stored: the plane of the stored slices */
+    bool three;                                  /* all planes at once; false: only `plane` */
     int plane;
     double zoom, pan[3];     /* pan: samples along each axis */
     double low, high;        /* window */
@@ -64,6 +47,9 @@ struct scene {
     const struct display_histogram *histogram;
     const struct hdf5_slice *table; /* the table that is shown as a curve; NULL: none */
     const char *table_name, *image_name, *title;
+    const struct overlay *over; /* lies over the image; NULL: nothing does */
+    struct overlay_style over_style;
+    bool over_hidden;
     struct slider *slider; /* NULL: none */
     double slider_value;   /* that is wished */
     int step;              /* of WISH_IMAGE and WISH_TABLE: +1 or -1 */
@@ -84,7 +70,7 @@ enum scene_wish ts_scene_key(struct scene *scene, int key);
 enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int button);
 /* Applies a press of a button at the pointer's place. */
 enum scene_wish ts_scene_press(struct scene *scene, int button);
-/* Applies a turn of the wheel: one slice, or one step of zoom. */
+/* Applies a turn of the wheel, positive away from the user: one slice, or one step of zoom. */
 void ts_scene_wheel(struct scene *scene, double steps, bool zooms);
 
 /* ---- panes -------------------------------------------------------------------------------- */
@@ -94,7 +80,8 @@ void ts_scene_wheel(struct scene *scene, double steps, bool zooms);
 const struct ts_image *ts_scene_shown(const struct scene *scene);
 /* Fills in the picture, except its overlay. */
 void ts_scene_picture(const struct scene *scene, struct view_picture *picture);
-/* Finds the pane and the sample at a pixel. Returns the plane, or -1 if no pane is there. *inside:
+/* Finds the pane and the sample at a pixel. Returns the number of the plane, or -1 if no pane is
+   there. *inside:
    the sample is in the image. */
 int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3], bool *inside);
 /* Finds the sample whose value the overlay shows: the one under the pointer, else that at the

@@ -7,6 +7,7 @@
  */
 #include "program/show/slider.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +45,11 @@ static bool split(const char *name, char stage[64], int *number, const char **pa
     char *end = NULL;
     const char *dot = strrchr(name, '.'), *hash = strchr(name, '#');
     const char *stop = hash ? hash : dot;
-    *number = hash ? (int)strtol(hash + 1, &end, 10) : 1;
-    if (!dot || stop == name || stop - name > 63 || *number < 1 || (hash && end != dot))
+    const long place = hash ? strtol(hash + 1, &end, 10) : 1;
+    if (!dot || stop == name || stop - name > 63 || place < 1 || place > INT_MAX ||
+        (hash && end != dot))
         return false;
+    *number = (int)place;
     snprintf(stage, 64, "%.*s", (int)(stop - name), name);
     *param = dot + 1;
     return true;

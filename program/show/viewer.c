@@ -403,7 +403,6 @@ static enum ts_status open_slider(struct viewer *viewer)
         status = ts_renderer_image(&viewer->renderer, VIEW_MADE, &viewer->slider.made);
     if (status == TS_OK) {
         viewer->scene.slider = &viewer->slider;
-        viewer->scene.plane = 0;
         viewer->scene.image_name = viewer->slider.stage->stage->name;
         status = make_slice(viewer);
     }
@@ -417,12 +416,38 @@ static enum ts_status open_slider(struct viewer *viewer)
     return status;
 }
 
+/* Reads what lies over an image of a file. Of a result's images those of another grid have nothing
+   over them, except the first that is shown, of which that is an error. */
+static enum ts_status show_over(struct viewer *viewer)
+{
+    const struct shown *shown = &viewer->shown;
+    const struct overlay_style *style = &viewer->request->over;
+    const bool first = !viewer->scene.image;
+    free(viewer->over.image.data);
+    viewer->over = (struct overlay){0};
+    viewer->scene.over = NULL;
+    if (!style->what || !shown->file_chain ||
+        (shown->n_images > 0 && !strcmp(shown->images[shown->chosen], style->what)))
+        return TS_OK;
+    struct ts_diag *trial = first ? viewer->diag : ts_diag_create();
+    const enum ts_status status =
+        ts_overlay_read(style, shown->path, shown->plan->nodes[0].source, &viewer->over, trial);
+    if (!first)
+        ts_diag_destroy(trial);
+    if (status == TS_OK)
+        viewer->scene.over = &viewer->over;
+    return first ? status : TS_OK;
+}
+
 /* Shows the image that `shown` holds now, as far as it has values. */
 static enum ts_status show_image(struct viewer *viewer)
 {
     const struct ts_image *image = &viewer->shown.image;
     const int64_t ready = atomic_load(&viewer->shown.ready);
     struct ts_image slices = ts_image_slices(image, 0, ready);
+    const enum ts_status read = show_over(viewer);
+    if (read != TS_OK)
+        return read;
     ts_display_histogram(image, 0, ready, &viewer->histogram);
     begin_scene(viewer);
     viewer->scene.ready = viewer->uploaded = ready;
@@ -501,6 +526,7 @@ enum ts_status ts_viewer_open(struct viewer *viewer, const struct viewer_request
         (struct viewer){.request = request, .input = request->shown, .diag = diag, .made_z = -1};
     snprintf(viewer->title, sizeof viewer->title, "%s", request->title);
     viewer->scene.title = viewer->title;
+    viewer->scene.over_style = request->over;
     enum ts_status status = find_slider(viewer);
     if (status == TS_OK)
         status = find_device(viewer);
@@ -529,6 +555,7 @@ void ts_viewer_close(struct viewer *viewer)
     ts_slider_close(&viewer->slider);
     close_shown(&viewer->shown);
     free(viewer->table.values);
+    free(viewer->over.image.data);
     free(viewer->canvas.inks);
     free(viewer->devices);
     *viewer = (struct viewer){0};

@@ -61,8 +61,9 @@ enum ts_status ts_shown_finish(struct shown *shown);
 
 struct viewer_request {
     struct shown_request shown;
-    const char *title;  /* of the window: the path or the chain */
-    const char *stage;  /* the parameter of the slider, such as "box.radius"; NULL: none */
+    const char *title; /* of the window: the path or the chain */
+    const char *stage; /* the parameter of the slider, such as "box.radius"; NULL: none */
+    struct overlay_style over;
     const char *keys;   /* keys that are pressed before the first picture; NULL: none */
     const char *frames; /* folder for pictures, without a window; NULL: a window */
     bool waits;    /* a chain runs to its end before the first picture, as it does for frames */
@@ -74,7 +75,8 @@ struct viewer_request {
 };
 #define VIEWER_REQUEST_DEFAULT                                                                     \
     {                                                                                              \
-        .shown = {.options = TS_OPTIONS_DEFAULT}, .slice = -1, .width = 1280, .height = 800        \
+        .shown = {.options = TS_OPTIONS_DEFAULT}, .over = OVERLAY_STYLE_DEFAULT, .slice = -1,      \
+        .width = 1280, .height = 800                                                               \
     }
 
 struct viewer {
@@ -87,6 +89,7 @@ struct viewer {
     struct slider slider;
     struct display_histogram histogram;
     struct hdf5_slice table;
+    struct overlay over; /* lies over the image, whole */
     struct canvas canvas;
     struct cuda_devices *devices;        /* those that were found; NULL: none was wanted */
     const struct device_numbers *device; /* draws; NULL: the CPU */

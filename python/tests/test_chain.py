@@ -203,3 +203,13 @@ def test_memory_does_not_grow(volume):
     before = resident()
     some(500)
     assert resident() - before < 4 << 20
+
+
+def test_an_image_has_the_axis_that_the_run_found():
+    angles, pixels, middle = numpy.arange(180.0), numpy.arange(64.0), 27.25
+    turns = numpy.radians(angles)[:, None]
+    s = pixels[None] - middle - 8 * numpy.cos(turns) - 4 * numpy.sin(turns)
+    scan = (2 * numpy.sqrt(numpy.maximum(81 - s**2, 0))).astype("f4")
+    image = ts.asimage(scan, spacing=1, angles=angles)
+    found = (ts.memory(image) | ts.center()).run("cpu").images["data"]
+    assert found.axes[-1].first == pytest.approx(-middle, abs=0.5)

@@ -19,7 +19,7 @@ def test_examples_run(ct, tmp_path, capsys):
     os.chdir(tmp_path)
     try:
         for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
-            packages = {name for name in ("torch", "h5py", "nibabel") if f"import {name}" in block or f"to_{name}" in block}
+            packages = {name for name in ("torch", "h5py", "nibabel", "jax") if f"import {name}" in block or f"to_{name}" in block}
             if "ts.open" in block:
                 packages.add("h5py")
             missing = [name for name in packages if not _is_there(name)]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import pathlib
 import subprocess
 import sys
+
+import pytest
 
 import tomostage as ts
 
@@ -28,6 +31,16 @@ assert "libcuda" not in open("/proc/self/maps").read()
 
 def test_a_run_is_silent(ct):
     assert python(f"import tomostage as ts; (ts.dicom({ct!r}) | ts.box(radius=2)).run('cpu')") == ""
+
+
+def test_orders_of_import():
+    """Two orders, in which each package comes before and after each other; import_orders.py has all."""
+    script = pathlib.Path(__file__).with_name("import_orders.py")
+    done = subprocess.run([sys.executable, script, "--two"], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)
+    if "not installed" in done.stdout:
+        pytest.skip(done.stdout.splitlines()[0])
 
 
 def test_all_that_is_public_is_there_and_documented():

@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import sys
+import threading
+
 import numpy
 import pytest
 
@@ -56,6 +61,109 @@ def test_what_does_not_fit_is_refused():
         ts.Projector((24, 20), ts.rays.fan(36, 2, 350))
 
 
+def test_arrays_of_any_kind_are_used_where_they_are():
+    A, x = ts.Projector((24, 20), BEAMS["parallel"]), random((5, 24, 20))
+    y = A(x)
+    assert numpy.array_equal(A(memoryview(x)), y)
+    assert numpy.array_equal(A(ts.asimage(x)), y) and numpy.array_equal(A(x[::-1][::-1]), y)
+    out = numpy.empty((2, *y.shape), numpy.float32)
+    assert A(x, out=out[1]) is not None and numpy.array_equal(out[1], y)
+    assert A(x[:0]).shape == (0, *A.out_shape)
+    one = random((1, 1, 24, 20))
+    assert A(one.transpose(1, 0, 2, 3)).shape == (1, 1, *A.out_shape)
+    for wrong in (x[:, :, ::-1], x[:, ::2].repeat(2, 1)[:, ::-1], numpy.asfortranarray(x)):
+        with pytest.raises(ValueError, match="C order"):
+            A(wrong)
+    frozen = numpy.empty_like(y)
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        A(x, out=frozen)
+    with pytest.raises(TypeError, match="float64"):
+        A(x, out=y.astype("float64"))
+    with pytest.raises(ts.ChainError, match="overlaps"):
+        A.normal(x, x)
+
+
+def test_tensors_are_used_where_they_are():
+    torch = pytest.importorskip("torch")
+    A, x = ts.Projector((24, 20), BEAMS["parallel"]), torch.from_numpy(random((5, 24, 20)))
+    y = A(x)
+    assert isinstance(y, torch.Tensor) and numpy.array_equal(y.numpy(), A(x.numpy()))
+    out = torch.empty_like(y)
+    assert A(x, out=out) is out and torch.equal(out, y) and torch.equal(A(x[2:4]), y[2:4])
+    assert torch.equal(A(torch.nn.Parameter(x, requires_grad=False)), y)
+    mixed = numpy.empty(y.shape, numpy.float32)
+    assert A(x, out=mixed) is mixed and numpy.array_equal(mixed, y.numpy())
+    with pytest.raises(ValueError, match="requires a gradient"):
+        A(x.clone().requires_grad_())
+    with pytest.raises(ValueError, match="C order"):
+        A(x.transpose(0, 1).contiguous().transpose(0, 1)[:, :, :])
+    with pytest.raises(TypeError, match="float64"):
+        A(x.double())
+    with pytest.raises(ts.ChainError) as error:
+        A(x.int())
+    assert error.value.records[0].code == "operator-array"
+
+
+@pytest.mark.parametrize("value", ["None", "5", "missing"])
+def test_tensors_of_versions_without_fast_functions(value):
+    """PyTorch before 2.10 has no __dlpack_c_exchange_api__."""
+    pytest.importorskip("torch")
+    text = f"""
+import torch, tomostage as ts
+if {value!r} != "missing":
+    torch.Tensor.__dlpack_c_exchange_api__ = {value if value != "missing" else None}
+elif hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+    del torch.Tensor.__dlpack_c_exchange_api__
+A, x = ts.Projector((24, 20), ts.rays.parallel(30)), torch.rand(3, 24, 20)
+out = torch.empty(3, *A.out_shape)
+assert A(x, out=out) is out and torch.equal(out, torch.from_numpy(A(x.numpy())))
+try:
+    A(x.requires_grad_())
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.returncode == 0 and "requires a gradient" in done.stdout, done.stderr
+
+
+def test_threads_share_a_projector():
+    A, x = ts.Projector((24, 20), BEAMS["parallel"], threads=1), random((6, 24, 20))
+    expected, wrong = A(x), []
+
+    def work(n):
+        for i in range(200):
+            part = slice(0, 1 + (i + n) % 6)
+            if not numpy.array_equal(A(x[part]), expected[part]):
+                wrong.append((n, i))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_many_calls_keep_no_memory():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    A, x = ts.Projector((24, 20), BEAMS["parallel"], threads=1), random((12, 24, 20))
+
+    def some(n):
+        for i in range(n):
+            A(x[: 1 + i % 12])  # of more sizes than there are operators kept
+            with pytest.raises(ValueError):
+                A(x[:, :3])
+
+    some(300)
+    before = resident()
+    some(1500)
+    assert resident() - before < 4 << 20
+
+
 def test_norm_is_the_largest_singular_value():
     A = ts.Projector((9, 8), ts.rays.parallel(7))
     matrix = numpy.stack([A(row.reshape(9, 8)).ravel() for row in numpy.eye(72, dtype=numpy.float32)])
@@ -106,9 +214,10 @@ def test_torch_compiles_it():
 def test_torch_knows_the_operator():
     torch = pytest.importorskip("torch")
     layer = ts.Projector((6, 5), ts.rays.parallel(4, 9)).torch()
-    arguments = (torch.rand(2, 6, 5, requires_grad=True), id(layer.projector), False)
-    checks = ("test_schema", "test_autograd_registration", "test_faketensor")
-    torch.library.opcheck(torch.ops.tomostage.project.default, arguments, test_utils=checks)
+    other = ts.Projector((6, 5), ts.rays.Rays(ts.rays.fan(4, 50, 90, 9, 3.0).parameters, True)).torch()
+    for one, shape, adjoint in ((layer, (6, 5), False), (layer, (4, 9), True), (other, (6, 5), False), (other, (4, 9), True)):
+        torch.library.opcheck(torch.ops.tomostage.project.default,
+                              (torch.rand(2, *shape, requires_grad=True), id(one.projector), adjoint))
     x = torch.rand(3, 2, 6, 5)
     assert torch.equal(torch.func.vmap(layer)(x), layer(x)) and torch.equal(torch.func.vmap(layer, 1, 1)(x), layer(x))
     assert torch.equal(layer(x.transpose(0, 1)), layer(x).transpose(0, 1))
@@ -131,3 +240,14 @@ def test_a_network_learns_through_it():
         loss.backward()
         optimizer.step()
     assert loss.item() < first / 100
+
+
+def test_what_is_kept_to_the_end_prints_nothing():
+    text = """
+import sys, tomostage as ts
+A = ts.Projector((6, 5), ts.rays.parallel(4, 9))
+sys.kept = [A, A.T, ts.memory(__import__("numpy").zeros((1, 4, 4), "uint8")) | ts.box(radius=1), A]
+sys.kept.append(sys.kept)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -25,6 +25,20 @@ def test_leading_axes_are_a_batch(volume):
     assert flat.shape == volume[0].shape and numpy.array_equal(flat, ts.gaussian(volume, sigma=1.5)[0])
 
 
+@pytest.mark.filterwarnings("ignore::tomostage.ChainWarning")
+def test_a_batch_of_the_host_is_one_run(volume, monkeypatch):
+    runs, run = [], ts.Result.__init__
+    monkeypatch.setattr(ts.Result, "__init__", lambda self, *rest: runs.append(1) or run(self, *rest))
+    angles = numpy.arange(32) * 5.625
+    for function in (lambda x: ts.gaussian(x, sigma=1, dimensions="3d"), lambda x: ts.equalize(x),
+                     lambda x: ts.fbp(x, angles=angles, rows=24, columns=24)):
+        one, other = function(volume), function(volume[::-1])
+        runs.clear()
+        batch = function(numpy.stack([volume, volume[::-1], volume]).reshape(3, 1, *volume.shape))
+        assert len(runs) == 1 and batch.shape == (3, 1, *one.shape)
+        assert numpy.array_equal(batch[0, 0], one) and numpy.array_equal(batch[1, 0], other) and numpy.array_equal(batch[2, 0], one)
+
+
 def test_strides_are_taken_as_they_are(volume):
     assert numpy.array_equal(ts.box(volume[::-1, ::2], radius=1), ts.box(volume[::-1, ::2].copy(), radius=1))
     with pytest.raises(ts.ChainError) as error:
@@ -83,6 +97,9 @@ def test_signatures_are_checked(volume):
 def test_warnings_are_pythons(ct):
     with pytest.warns(ts.ChainWarning, match="radon-of-hu") as seen:
         ts.radon(ts.read(ct), views=20)
+    assert seen[0].filename == __file__
+    with pytest.warns(ts.ChainWarning, match="rows-cut-off") as seen:
+        ts.fbp(numpy.random.default_rng(0).random((2, 1, 2, 60, 24), numpy.float32), angles=numpy.arange(60) * 3.0)
     assert seen[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")

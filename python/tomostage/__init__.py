@@ -13,13 +13,14 @@ from ._core import version as _version
 from .chain import Chain, Check, Result, Sweep, Table, digest, memory, read, sweep
 from .errors import ChainError, ChainWarning, Record
 from .image import Axis, Image, asimage
+from .progress import Event
 from .projector import Grid, Projector
 from . import rays
-from .results import batch, diff, open, rerun, verify
+from .results import Picture, batch, diff, open, rerun, verify
 from .stages import *  # noqa: F403
 from . import stages as _stages
 
 __version__ = _version()
-__all__ = ["Axis", "Chain", "ChainError", "ChainWarning", "Check", "Grid", "Image", "Projector", "Record", "Result", "Sweep",
-           "Table", "asimage", "batch", "diff", "digest", "memory", "open", "rays", "read", "rerun", "sweep", "verify",
+__all__ = ["Axis", "Chain", "ChainError", "ChainWarning", "Check", "Event", "Grid", "Image", "Picture", "Projector", "Record", "Result",
+           "Sweep", "Table", "asimage", "batch", "diff", "digest", "memory", "open", "rays", "read", "rerun", "sweep", "verify",
            *_stages.__all__]

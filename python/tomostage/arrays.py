@@ -14,12 +14,12 @@ def kind_of(x):
 
 
 def as_array(x):
-    """Returns x if it is an array, else what NumPy makes of it (a list, an object with a buffer)."""
+    """Returns x if it is an array, else what NumPy makes of it (another package's array, an object with a buffer, a list)."""
     if kind_of(x):
         return x
     import numpy
 
-    return numpy.asarray(x)
+    return numpy.from_dlpack(x) if hasattr(x, "__dlpack__") else numpy.asarray(x)
 
 
 def device_of(x):
@@ -65,6 +65,14 @@ def handle(x, writable=False):
     return _core.Array(x.__dlpack__(stream=1), 0)  # JAX tells no stream: the default one is made to wait
 
 
+def operand(x, writable):
+    """Returns an array for a projector, of those that the extension does not know by itself."""
+    x = as_array(x)
+    if kind_of(x) == "jax" and device_of(x) >= 0:
+        raise TypeError("a projector takes JAX arrays in host memory only; that of Projector.jax() takes all")
+    return handle(x, writable)
+
+
 def empty(shape, dtype, like=None):
     """Returns an uninitialized array of the kind and on the device of `like`; None: a NumPy array."""
     kind = kind_of(like)
@@ -82,3 +90,8 @@ def empty(shape, dtype, like=None):
     import numpy
 
     return numpy.empty(shape, dtype)
+
+
+def flipped(x):
+    """Returns a copy whose last axis runs the other way."""
+    return x.flip(-1) if kind_of(x) == "torch" else x[..., ::-1].copy()

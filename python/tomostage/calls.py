@@ -31,18 +31,18 @@ def _part(name, parameters, first=""):
     return Chain._of("".join(inputs) + " ".join(words), arrays)
 
 
-def _on_array(image, chain, angles):
-    """Runs the chain on an array. Returns one of its kind, or an Image for an Image."""
+def _on_array(image, chain, angles, level=3):
+    """Runs the chain on an array. Returns one of its kind, or an Image for an Image. level: where warnings are said to be."""
     described = isinstance(image, Image)
     if not described:
         image = as_array(image)
         if image.ndim > 4 or image.ndim == 4 and device_of(image) >= 0:
-            return _on_batch(image, chain, angles)
+            return _on_batch(image, chain, angles, level + 2)
         image = asimage(image, angles=angles)
     device = device_of(image.array)
     result = (memory(image) | chain).run("cpu" if device < 0 else f"cuda:{device}")
     for record in result.warnings:
-        warnings.warn(str(record), ChainWarning, stacklevel=3)
+        warnings.warn(str(record), ChainWarning, stacklevel=level)
     made = result.images["data"]
     if described:
         return made
@@ -51,14 +51,17 @@ def _on_array(image, chain, angles):
     return made.array.reshape((1, *made.shape)) if made.ndim < image.ndim else made.array
 
 
-def _on_batch(array, chain, angles):
+def _on_batch(array, chain, angles, level):
     """Runs the chain on volumes with several axes before them, and on a device, which takes one volume at a time."""
     lead, volumes = array.shape[:-3], array.reshape((-1, *array.shape[-3:]))
     if device_of(array) < 0:
-        made = _on_array(volumes, chain, angles)
+        made = _on_array(volumes, chain, angles, level)
     else:
         package = sys.modules[{"jax": "jax.numpy"}.get(kind_of(array), kind_of(array))]
-        made = package.stack([_on_array(volume, chain, angles) for volume in volumes])
+        made = []
+        for volume in volumes:  # no comprehension, which has a place of its own for warnings
+            made.append(_on_array(volume, chain, angles, level))
+        made = package.stack(made)
     return made.reshape((*lead, *made.shape[1:]))
 
 

@@ -2,10 +2,13 @@
 """Chains, and what a run of one leaves."""
 import os
 import threading
+import warnings
 
 from . import _core
 from .arrays import device_of, empty, handle
+from .errors import ChainWarning
 from .image import Image, asimage
+from .progress import listener_of
 
 
 class Sweep(tuple):
@@ -119,26 +122,32 @@ class Chain:
     def __repr__(self):
         return f"<tomostage.Chain {self._line()!r}>"
 
-    def _plan(self, device="auto", threads=0, memory=0, write=None, force=False):
+    def _plan(self, device="auto", threads=0, memory=0, write=None, force=False, listener=None):
         chain = self._read()
         if write is not None:
             chain.set_output(os.fspath(write))
-        return _core.Plan(chain, device, threads, memory, force)
+        return _core.Plan(chain, device, threads, memory, force, listener)
 
     def check(self, device="auto"):
         """Works out every shape, unit and byte without running anything. Returns a table, which prints itself."""
         return Check(self._plan(device))
 
-    def run(self, device="auto", *, out=None, write=None, force=False, threads=0, memory=0):
+    def run(self, device="auto", *, out=None, write=None, force=False, progress=None, threads=0, memory=0):
         """Runs the chain. Returns a Result with its images and tables.
 
         device: "auto", "cpu", "cuda" or "cuda:N". out: arrays that images are written to, by name: {"data": x}, where "data"
         is the last image and save(name="smooth") makes "smooth"; the others are new arrays, of the kind and on the device of
         the chain's arrays. write: a file for the result, whose suffix names the format. force: replace it if it exists.
-        threads, memory: 0, or the number of threads and the bytes of host memory that may be used.
+        progress: True shows how far the run is, with tqdm if it is installed, in a terminal or a notebook; a function is called
+        with each Event, and stops the run if it raises. threads, memory: 0, or the number of threads and the bytes of host
+        memory that may be used.
         """
-        plan = self._plan(device, threads, memory, write, force)
-        return Result(plan, out or {}, next((image.array for image in self._arrays.values()), None))
+        listener, close = listener_of(progress)
+        try:
+            plan = self._plan(device, threads, memory, write, force, listener)
+            return Result(plan, out or {}, next((image.array for image in self._arrays.values()), None))
+        finally:
+            close()
 
 
 class Check:
@@ -154,8 +163,16 @@ class Check:
         return self._text.rstrip()
 
     def _repr_html_(self):
-        text = self._text.replace("&", "&amp;").replace("<", "&lt;")
-        return f'<pre style="overflow-x: auto">{text}</pre>'
+        """The stages as a table, and below it the text, which has the rest."""
+        from html import escape
+
+        columns = ("stage", "gives", "type", "quantity", "unit", "method", "device", "pass", "holds")
+        rows = [(one["stage"], " x ".join(map(str, one["shape"])), one["dtype"], one["quantity"], one["unit"], one["method"],
+                 one["device"], one["pass"], f"{one['held_bytes'] / (1 << 20):.1f} MiB") for one in self.plan["stages"]]
+        head = "".join(f"<th>{name}</th>" for name in columns)
+        body = "".join("<tr>" + "".join(f"<td>{escape(str(cell), False)}</td>" for cell in row) + "</tr>" for row in rows)
+        return (f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><details><summary>all of it</summary>"
+                f'<pre style="overflow-x: auto">{escape(self._text, False)}</pre></details>')
 
 
 class Table(dict):
@@ -184,6 +201,8 @@ class Result:
             self.images[name] = self._prepare(run, name, plan.describe(name), out.get(name), like)
         main_thread = threading.current_thread() is threading.main_thread()
         self.records = plan.records() + run.execute(main_thread)
+        for name, image in self.images.items():  # stages such as `center` find where the axis is
+            image._place(run.describe(name))
         self.warnings = [record for record in self.records if record.severity == "warning"]
         self.notes = [record for record in self.records if record.severity == "note"]
         self.tables = self._tables(run)
@@ -231,6 +250,15 @@ class Result:
         """The digest of the last image, which is that of its dataset in a result file."""
         return digest(self.images["data"])
 
+    def save(self, path, force=False):
+        """Writes the images to a file whose suffix names the format: HDF5 has all of them, the others the last one. force:
+        replace the file if it exists.
+
+        Nothing is computed again. The values, geometry and units are those that run(write=path) writes; but tables, facts of
+        the acquisition and how the images were made are only in a file of run(write=path).
+        """
+        save(self.images, path, force)
+
     def __repr__(self):
         lines = [f"  {name}: {image!r}" for name, image in self.images.items()]
         lines += [f"  {record}" for record in self.warnings]
@@ -249,6 +277,19 @@ def digest(image):
     values = memoryview(numpy.ascontiguousarray(array)).cast("B")
     leaves = (hashlib.sha256(values[i : i + (1 << 20)]).digest() for i in range(0, len(values), 1 << 20))
     return hashlib.sha256(len(values).to_bytes(8, "little") + b"".join(leaves)).hexdigest()
+
+
+def save(images, path, force=False):
+    """Writes images by their names, of which "data" is the last one, to a file. Warns as a run does."""
+    names = [name for name in images if name != "data"]
+    parts = ["memory data", *(f"input {name}_image memory {name}" for name in names),
+             *(f"save name={name} input={name}_image" for name in names), *(["save input=input"] if names else [])]
+    chain = Chain._of(" | ".join(parts), images)
+    on_device = any(device_of(image.array) >= 0 for image in images.values())
+    plan = chain._plan("auto" if on_device else "cpu", write=path, force=force)
+    for record in plan.records() + _core.Run(plan).execute(threading.current_thread() is threading.main_thread()):
+        if record.severity == "warning":
+            warnings.warn(str(record), ChainWarning, stacklevel=3)
 
 
 def memory(image, name="image"):

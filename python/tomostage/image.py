@@ -35,6 +35,10 @@ class Image:
         self.array, self.valid = array, valid
         self._about = dict(about, axes=[Axis(*axis) for axis in about["axes"]])
 
+    def _place(self, about):
+        """Takes the axes and the origin of a description of this image."""
+        self._about.update(axes=[Axis(*axis) for axis in about["axes"]], origin=about["origin"])
+
     @property
     def shape(self):
         return tuple(self.array.shape)
@@ -139,6 +143,19 @@ class Image:
             about.set_valid(numpy.ascontiguousarray(self.valid, bool).view("uint8"))
         return about
 
+    def save(self, path, force=False):
+        """Writes the image to a file whose suffix names the format. force: replace the file if it exists."""
+        from .chain import save
+
+        save({"data": self}, path, force)
+
+    def show(self, path=None, **options):
+        """Returns a picture of the image, which a notebook draws; path: a PNG file that it is written to as well. `options` are
+        those of `tomostage preview`: plane="coronal", slice=20, montage=6, window="40/400"."""
+        from .results import picture
+
+        return picture(self, path, options)
+
     # ---- to other packages; asimage() is the way back
 
     def to_xarray(self):
@@ -151,23 +168,43 @@ class Image:
         return xarray.DataArray(numpy.asarray(self), coords, [axis.kind for axis in self.axes], attrs=about)
 
     def to_nibabel(self):
-        """Returns a nibabel.Nifti1Image, whose axes are x, y, z and whose coordinates are RAS."""
+        """Returns a nibabel.Nifti1Image as a NIfTI output of a chain is: its axes are x, y, z, its coordinates RAS. Without a place
+        in a patient it has no transform, and its rows begin with the last one."""
         import nibabel
         import numpy
 
-        affine = numpy.diag([-1.0, -1.0, 1.0, 1.0]) @ self.affine
-        return nibabel.Nifti1Image(numpy.asarray(self).T, affine)
+        array = numpy.asarray(self)
+        if self.origin is None:
+            header = nibabel.Nifti1Header()
+            header.set_data_dtype(array.dtype)
+            header.set_data_shape(self.shape[::-1])
+            header.set_zooms([abs(step) or 1.0 for step in self.spacing[::-1]])
+            image = nibabel.Nifti1Image(array[..., ::-1, :].T, header.get_base_affine(), header)
+        else:
+            image = nibabel.Nifti1Image(array.T, numpy.diag([-1.0, -1.0, 1.0, 1.0]) @ self.affine)
+            if self.ndim == 4:
+                image.header.set_zooms((*image.header.get_zooms()[:3], abs(self.spacing[0]) or 1.0))
+        lengths = "mm" if self.axes[-1].unit == "mm" else "unknown"
+        image.header.set_xyzt_units(lengths, "sec" if self.axes[0].unit == "s" else "unknown")
+        return image
 
     def to_sitk(self):
         """Returns a SimpleITK.Image with spacing, origin and direction."""
         import numpy
         import SimpleITK
 
-        image = SimpleITK.GetImageFromArray(numpy.asarray(self))
-        image.SetSpacing(self.spacing[::-1])
-        if self.origin and self.ndim == 3:
-            image.SetOrigin(self.origin)
-            image.SetDirection(numpy.reshape(self.direction, (3, 3)).T.ravel())
+        directions = numpy.eye(self.ndim)
+        if self.origin is not None and self.ndim >= 3:
+            directions[:3, :3] = numpy.reshape(self.direction, (3, 3)).T
+            z = self._about["axes"][-3].spacing
+            if numpy.abs(self.affine[:3, 2] - z * directions[:3, 2]).max() > 1e-4 * abs(z):
+                raise ValueError("the slices are shifted against each other (a tilted gantry), which SimpleITK cannot state; the "
+                                 "stage unshear makes a volume whose axes are at right angles")
+        image = SimpleITK.GetImageFromArray(numpy.asarray(self), isVector=False)
+        image.SetSpacing([abs(step) or 1.0 for step in self.spacing[::-1]])
+        if self.origin is not None and self.ndim >= 3:
+            image.SetOrigin([*self.origin, *[axis.first for axis in self.axes[:-3]]])
+            image.SetDirection(directions.ravel())
         return image
 
 
@@ -207,7 +244,8 @@ def _axes(shape, spacing, angles):
 def asimage(array, spacing=None, quantity=None, unit=None, *, angles=None, origin=None, direction=None, valid=None,
             beam=("parallel", 0.0, 0.0), labels=False):
     """Describes an array of (y, x), (z, y, x) or (time, z, y, x), or of a scan (view, detector) or (z, view, detector), whose
-    values stay where they are. An xarray.DataArray, a nibabel or a SimpleITK image is taken with all that it says.
+    values stay where they are. An xarray.DataArray, a nibabel or a SimpleITK image is taken with all that it says; these state no
+    quantity, unit, valid and labels, which are given beside them.
 
     spacing: mm, one number or one for each axis in the order of the array; None: distances are pixels. quantity: "counts",
     "transmission", "line_integral", "attenuation", "hu", "dose" or "intensity", which is the default; that of a scan is
@@ -220,15 +258,18 @@ def asimage(array, spacing=None, quantity=None, unit=None, *, angles=None, origi
         return array
     package = type(array).__module__.partition(".")[0]
     if package in _FROM:
-        return _FROM[package](array)
+        if not (spacing is None and angles is None and origin is None and direction is None):
+            raise ValueError(f"an image of {package} has its own spacing, origin and axes")
+        return _stated(_FROM[package](array), quantity, unit, valid, labels)
     array = as_array(array)
     quantity = quantity or ("line_integral" if angles is not None else "intensity")
     axes = _axes(tuple(array.shape), spacing, angles)
     dtype = str(array.dtype).replace("torch.", "")
+    kind_of_labels = 2 if labels else 0
     if dtype == "bool":
-        dtype, labels = "uint8", True
+        dtype, kind_of_labels = "uint8", kind_of_labels or 1  # a mask
     about = dict(axes=axes, dtype=dtype, quantity=quantity, unit=unit or UNITS.get(quantity, "1"), origin=None, direction=None,
-                 step=None, frame=0, beam=beam, masked=valid is not None, labels=2 if labels else 0)
+                 step=None, frame=0, beam=beam, masked=valid is not None, labels=kind_of_labels)
     if origin is not None or direction is not None:
         direction = tuple(float(d) for d in (direction if direction is not None else (1, 0, 0, 0, 1, 0, 0, 0, 1)))
         about.update(origin=tuple(float(o) for o in (origin if origin is not None else (0, 0, 0))), direction=direction,
@@ -246,30 +287,74 @@ def _from_xarray(data):
         axes.append(Axis(str(kind), n, step if even else 0.0, unit, float(values[0]),
                          None if even else tuple(map(float, values)), None))
     image = asimage(data.values)
-    known = {key: value for key, value in data.attrs.items() if key in image._about}
+    known = {key: value for key, value in data.attrs.items() if key in image._about and key != "masked"}
     if len(axes) == 2:
         axes.insert(0, image._about["axes"][0])
     return Image(image.array, dict(image._about, **known, axes=axes))
 
 
+def _stated(image, quantity, unit, valid, labels):
+    """Returns the image with what the caller states of its values."""
+    about = dict(image._about)
+    if quantity or unit:
+        about["quantity"] = quantity or about["quantity"]
+        about["unit"] = unit or UNITS.get(about["quantity"], "1")
+    if labels:
+        about["labels"] = 2
+    return Image(image.array, dict(about, masked=valid is not None), valid)
+
+
+def _placed(array, affine, steps):
+    """Describes an array whose affine leads from (x, y, z) to LPS. steps: of the axes before z."""
+    import numpy
+
+    columns = affine[:3, :3]
+    x, y = (numpy.linalg.norm(columns[:, d]) for d in (0, 1))
+    normal = numpy.cross(columns[:, 0] / x, columns[:, 1] / y)
+    z = float(normal @ columns[:, 2])  # less than its length if the slices are shifted against each other
+    direction = numpy.stack([columns[:, 0] / x, columns[:, 1] / y, numpy.copysign(1, z) * normal])
+    spacing = [*steps, abs(z), float(y), float(x)][-array.ndim :]
+    image = asimage(array, spacing=spacing, origin=affine[:3, 3], direction=direction.ravel())
+    image._about["step"] = tuple(columns[:, 2].tolist())
+    if array.ndim == 4:
+        image._about["axes"][0] = image._about["axes"][0]._replace(spacing=float(steps[0]))
+    return image
+
+
 def _from_nibabel(image):
     import numpy
 
-    affine = numpy.diag([-1.0, -1.0, 1.0, 1.0]) @ image.affine
-    steps = numpy.linalg.norm(affine[:3, :3], axis=0)
-    direction = (affine[:3, :3] / steps).T.ravel()
-    return asimage(numpy.asarray(image.dataobj).T, spacing=steps[::-1].tolist(), origin=affine[:3, 3], direction=direction)
+    array = numpy.asarray(image.dataobj).T
+    if array.dtype == numpy.float64 and image.get_data_dtype() != numpy.float64:
+        array = array.astype(numpy.float32)  # integers with a scale, of which nibabel has made these
+    header, zooms = image.header, [float(zoom) for zoom in image.header.get_zooms()]
+    if "sform_code" in header and not header["sform_code"] and not header["qform_code"]:
+        lengths = header.get_xyzt_units()[0] == "mm"
+        return asimage(array[..., ::-1, :], spacing=zooms[::-1] if lengths else None)
+    return _placed(array, numpy.diag([-1.0, -1.0, 1.0, 1.0]) @ image.affine, zooms[3:])
+
+
+class _Kept:
+    """An array as NumPy takes it, whose owner lives as long: SimpleITK's views do not keep their image."""
+
+    def __init__(self, array, owner):
+        self.__array_interface__, self.owner = array.__array_interface__, owner
 
 
 def _from_sitk(image):
     import numpy
     import SimpleITK
 
-    array = SimpleITK.GetArrayViewFromImage(image)
-    if image.GetDimension() != 3:
+    if image.GetNumberOfComponentsPerPixel() > 1:
+        raise ValueError(f"the image has {image.GetNumberOfComponentsPerPixel()} values for each pixel, and an Image has one; "
+                         "SimpleITK.VectorIndexSelectionCast takes one of them")
+    array, n = numpy.asarray(_Kept(SimpleITK.GetArrayViewFromImage(image), image)), image.GetDimension()
+    if n == 2:
         return asimage(array, spacing=image.GetSpacing()[::-1])
-    direction = numpy.reshape(image.GetDirection(), (3, 3)).T.ravel()
-    return asimage(array, spacing=image.GetSpacing()[::-1], origin=image.GetOrigin(), direction=direction)
+    affine = numpy.eye(4)
+    affine[:3, :3] = numpy.reshape(image.GetDirection(), (n, n))[:3, :3] * image.GetSpacing()[:3]
+    affine[:3, 3] = image.GetOrigin()[:3]
+    return _placed(array, affine, image.GetSpacing()[3:])
 
 
 _FROM = {"xarray": _from_xarray, "nibabel": _from_nibabel, "SimpleITK": _from_sitk}

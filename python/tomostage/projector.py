@@ -2,11 +2,10 @@
 """Projection and its adjoint as an operator on arrays."""
 import copy
 import math
-import threading
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 
 from . import _core
-from .arrays import as_array, device_of, empty, handle, kind_of, stream_of
+from .arrays import as_array, empty, flipped, kind_of
 from .image import asimage
 
 APPLY, ADJOINT, NORMAL = range(3)
@@ -30,44 +29,40 @@ class Projector:
     """
 
     def __init__(self, grid, rays, method=None, threads=0):
+        import numpy
+
         self.grid = grid if isinstance(grid, Grid) else Grid(grid)
         self.stage = f"radon {rays}" + (f" method={method}" if method else "")
-        self._threads, self._adjoint = threads, False
-        self._operators, self._lock = OrderedDict(), threading.Lock()
-        sinogram = self._operator("cpu", 0, 1).describe()[1]
-        self.in_shape = self.grid.shape
-        self.out_shape = tuple(axis[1] for axis in sinogram["axes"])[-len(self.in_shape) :]
+        flat = len(self.grid.shape) == 2  # slices do not depend on each other: a batch of them is one volume
+        about = asimage(numpy.broadcast_to(numpy.float32(0), (1,) * flat + self.grid.shape), spacing=self._spacings()).description()
+        self._core, self._flipped, self._adjoint = _core.Projector(self.stage, about, flat, threads), rays.flipped, False
+        self.in_shape, self.out_shape = self._core.shape(0), self._core.shape(1)
+        self._transposed = None
 
-    def _operator(self, device, stream, slices):
-        """Returns the operator of the library, of which each stream has its own: its calls follow each other."""
-        key = (device, stream, slices)
-        if key not in self._operators:
-            import numpy
-
-            shape = self.grid.shape if len(self.grid.shape) == 3 else (slices, *self.grid.shape)
-            about = asimage(numpy.broadcast_to(numpy.float32(0), shape), spacing=self.grid.spacing).description()
-            self._operators[key] = _core.Operator(self.stage, about, device, self._threads)
-            if len(self._operators) > 8:
-                self._operators.popitem(last=False)
-        self._operators.move_to_end(key)
-        return self._operators[key]
+    def _spacings(self):
+        """Returns the distance of pixels along z, y and x, or for all."""
+        spacing = self.grid.spacing
+        return (1.0, *spacing) if hasattr(spacing, "__len__") and len(spacing) == 2 == len(self.grid.shape) else spacing
 
     def _call(self, what, x, out, inside, outside):
-        x = as_array(x)
-        if tuple(x.shape[-len(inside) :]) != inside:
-            raise ValueError(f"the array has the shape {tuple(x.shape)}, which does not end in {inside}")
-        device, stream, lead = device_of(x), stream_of(x), tuple(x.shape[: -len(inside)])
-        if device >= 0 and kind_of(x) == "jax":
-            raise TypeError("a projector takes JAX arrays in host memory only")
         if out is None:
-            out = empty(lead + outside, "float32", x)
-        elif tuple(out.shape) != lead + outside:
-            raise ValueError(f"out has the shape {tuple(out.shape)}, not {lead + outside}")
-        # Slices of a grid of (y, x) do not depend on each other: a batch of them is one volume.
-        slices = math.prod(lead) if len(inside) == 2 else 1
-        with self._lock:
-            operator = self._operator("cpu" if device < 0 else f"cuda:{device}", stream, slices)
-            operator.call(what, handle(x), handle(out, writable=True), stream)
+            x = as_array(x)
+            out = empty(tuple(x.shape[: -len(inside)]) + outside, "float32", x)
+        if self._flipped and what != NORMAL:
+            return self._call_flipped(what, x, out)
+        self._core.call(what, x, out)
+        return out
+
+    def _call_flipped(self, what, x, out):
+        """Does the same with sinograms whose detector runs the other way."""
+        if what == ADJOINT:
+            self._core.call(what, flipped(x), out)
+            return out
+        made = empty(tuple(out.shape), "float32", out)
+        self._core.call(what, x, made)
+        if kind_of(out) == "jax":
+            return flipped(made)
+        out[...] = flipped(made)
         return out
 
     def __call__(self, x, out=None):
@@ -77,10 +72,12 @@ class Projector:
     @property
     def T(self):
         """The adjoint, an operator as this one."""
-        adjoint = copy.copy(self)
-        adjoint._adjoint = not self._adjoint
-        adjoint.in_shape, adjoint.out_shape = self.out_shape, self.in_shape
-        return adjoint
+        if self._transposed is None:
+            adjoint = copy.copy(self)
+            adjoint._adjoint, adjoint._transposed = not self._adjoint, self
+            adjoint.in_shape, adjoint.out_shape = self.out_shape, self.in_shape
+            self._transposed = adjoint
+        return self._transposed
 
     def normal(self, x, out=None):
         """Returns A.T A x."""
@@ -115,6 +112,12 @@ class Projector:
     def torch(self):
         """Returns a torch.nn.Module, with gradients, for networks: it works under torch.compile, vmap and autocast."""
         from .torch_layer import Layer
+
+        return Layer(self)
+
+    def jax(self):
+        """Returns a function of JAX arrays, with gradients, for jit, vmap and grad, on the CPU and on CUDA devices."""
+        from .jax_layer import Layer
 
         return Layer(self)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result files: opened lazily, and what the program does with them."""
+import io
 import os
 import shutil
 import subprocess
@@ -60,6 +61,38 @@ def _options(options):
             if one is not True:
                 words.append(str(one))
     return words
+
+
+class Picture:
+    """A picture, which a notebook draws. png: the bytes of the file. text: what it shows, and by which window."""
+
+    def __init__(self, png, text):
+        self.png, self.text = png, text
+
+    def save(self, path):
+        """Writes the PNG file."""
+        with io.open(path, "wb") as file:
+            file.write(self.png)
+
+    def _repr_png_(self):
+        return self.png
+
+    def __repr__(self):
+        return f"<tomostage.Picture of {len(self.png)} bytes: {self.text}; save(path) writes it>"
+
+
+def picture(image, path, options):
+    """Returns the Picture that `tomostage preview` makes of an image."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="tomostage-") as folder:
+        image.save(os.path.join(folder, "image.h5"))
+        report = _call("preview", os.path.join(folder, "image.h5"), "-o", os.path.join(folder, "image.png"), *_options(options))
+        with io.open(os.path.join(folder, "image.png"), "rb") as file:
+            made = Picture(file.read(), report.strip())
+    if path is not None:
+        made.save(path)
+    return made
 
 
 def verify(path, inputs=None, **options):
@@ -152,5 +185,5 @@ class ResultFile:
         return f"<tomostage.ResultFile {os.fspath(self.path)}: {', '.join(self)}>"
 
 
-for public in (open, verify, rerun, diff, batch, Report, ResultFile):
+for public in (open, verify, rerun, diff, batch, Picture, Report, ResultFile):
     public.__module__ = "tomostage"

@@ -71,6 +71,55 @@ def window(
 
 
 @stage
+def n4(
+    image: Any = None,
+    /,
+    *,
+    mask: Reference | None = None,
+    weights: Reference | None = None,
+    shrink: Integer | None = None,
+    iterations: Numbers | None = None,
+    threshold: Number | None = None,
+    control_points: Numbers | None = None,
+    spline_distance: Number | None = None,
+    bins: Integer | None = None,
+    fwhm: Number | None = None,
+    noise: Number | None = None,
+    convention: Literal["itk", "exact"] | Sweep | None = None,
+    field: bool | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """Take the bias field off an MR image (N4ITK).
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; intensity.
+
+    mask: an image of the same shape: the field is estimated where it is not 0; absent: everywhere
+    weights: an image of the same shape: how much a voxel counts for the field, such as the probability of white matter; 0
+        and less: not at all; absent: all count alike
+    shrink: the field is estimated from every shrink-th voxel along each axis [pixel] (default: 4)
+    iterations: the most iterations of each level; a level has twice the spline's spans of the one before (default: [50,
+        50, 50, 50])
+    threshold: a level ends once an iteration has changed the field by no more, as a coefficient of variation; 0: after all
+        iterations (default: 0.001)
+    control_points: control points of the first level: one number for all axes, or [x, y, z]; 3 more than spans (default:
+        4, or from spline_distance)
+    spline_distance: length of a span of the first level, instead of `control_points` [mm] (default: none; the spans of
+        `control_points` fill the volume)
+    bins: bins of the histogram that is sharpened (default: 200)
+    fwhm: full width at half maximum of the Gaussian by which the field is taken to blur the histogram of the logarithms
+        (default: 0.15)
+    noise: noise of the Wiener filter that takes the blur off (default: 0.01)
+    convention: where the samples that `shrink` leaves are in the volume (default: itk)
+        - itk: where ITK, SimpleITK and ANTs take them to be: the first and the last at the ends of the axis
+        - exact: where they were taken
+    field: keep the field, by which the image is divided, as the table `field` (default: false)
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
 def rescale(
     image: Any = None,
     /,
@@ -160,11 +209,75 @@ def invert(
 
 
 @stage
+def combine(
+    image: Any = None,
+    /,
+    *,
+    other: Reference,
+    op: Literal["add", "subtract", "multiply", "divide", "mean", "maximum", "minimum"] | Sweep,
+    mask: Reference | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """The sum, difference, product, ratio, mean, maximum or minimum of two images.
+
+    Takes volumes (z, y, x) and sinograms (z, view, detector); values of type u8, i8, u16, i16, u32, i32, f32; any
+    quantity.
+
+    other: the second image: an input or the output of an earlier stage, on the same grid
+    op: what is done with each pixel of the image and the other's
+        - add: image + other
+        - subtract: image - other
+        - multiply: image * other
+        - divide: image / other; a pixel that is divided by 0 becomes invalid, and the table `divided_by_zero` counts
+          them
+        - mean: (image + other) / 2
+        - maximum: the larger one; of two masks, what is in either
+        - minimum: the smaller one; of two masks, what is in both
+    mask: an image of the same shape: where it is 0, the image stays as it is; absent: all pixels are combined
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
+def reduce(
+    image: Any = None,
+    /,
+    *,
+    axis: Literal["z", "time", "echo", "b", "volumes"] | Sweep,
+    method: Literal["mean", "sd", "max", "min", "sum", "median"] | Sweep,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """The mean, deviation, maximum, minimum, sum or median along slices or volumes.
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; any quantity.
+
+    axis: along what one image is made of many
+        - z: the slices of a volume, of a series those of each volume
+        - time: the volumes of a series in time
+        - echo: the echoes of an MR
+        - b: the volumes of a diffusion MR
+        - volumes: the volumes of a series, whatever they differ by
+    method: what is made of the values of a pixel along the axis
+        - mean: the sum of the values / their count
+        - sd: the standard deviation: sqrt(sum((v - mean)^2) / count)
+        - max: the largest value; along z the maximum intensity projection (MIP)
+        - min: the smallest value
+        - sum: the sum
+        - median: the value in the middle, or the mean of the two there of an even count
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
 def threshold(
     image: Any = None,
     /,
     *,
-    method: Literal["value", "otsu", "percentile"] | Sweep | None = None,
+    method: Literal["value", "otsu", "triangle", "percentile"] | Sweep | None = None,
     above: Number | None = None,
     below: Number | None = None,
     percentile: Number | None = None,
@@ -183,12 +296,14 @@ def threshold(
     method: where the threshold comes from (default: value)
         - value: `above` and `below`, or one of them
         - otsu: the threshold that parts the values into the two classes furthest apart (Otsu, 1979)
+        - triangle: the value whose count is furthest below the line from the peak of the histogram to its further end
+          (Zack, 1977), for images that are mostly background
         - percentile: the value at `percentile`
     above: values above this one become 1, with method value [value]
     below: values below this one become 1, with method value; with `above`, values between the two [value]
     percentile: percentile of the values that is the threshold, with method percentile [%] (default: 50)
-    bins: bins between the smallest and the largest value, with method otsu of 32-bit integers and floats; other integers
-        are counted value by value (default: 256)
+    bins: bins between the smallest and the largest value, with methods otsu and triangle of 32-bit integers and floats;
+        other integers are counted value by value (default: 256)
     side: which side of a threshold that is found becomes 1 (default: above)
         - above: values above the threshold become 1
         - below: values up to the threshold become 1
@@ -253,6 +368,133 @@ def bounds(
 
 
 @stage
+def morphology(
+    image: Any = None,
+    /,
+    *,
+    operation: Literal["erode", "dilate", "open", "close", "fill_holes"] | Sweep,
+    radius: Number | None = None,
+    shape: Literal["ball", "box"] | Sweep | None = None,
+    dimensions: Literal["2d", "3d"] | Sweep | None = None,
+    label: Numbers | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """Erode, dilate, open or close a mask by a ball or box in mm, or fill its holes.
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; intensity.
+
+    operation: what is done to the mask
+        - erode: keeps voxels whose whole ball or box is in the mask
+        - dilate: adds voxels that have one of the mask in their ball or box
+        - open: erode, then dilate: removes what no ball or box fits into, such as specks and bridges
+        - close: dilate, then erode: closes gaps that no ball or box fits into
+        - fill_holes: adds the parts outside of the mask that do not reach the border of the image
+    radius: radius of the ball, or half of the box's side, from center to center; at most 127 voxels along an axis [mm]
+        (default: 1)
+    shape: whether the mask grows and shrinks by a ball or a box (default: ball)
+        - ball: the voxels whose centers are at most `radius` away
+        - box: the voxels whose centers are at most `radius` away along each axis
+    dimensions: whether it looks into neighboring slices (default: 3d)
+        - 2d: each slice by itself: a disk or a square, holes of the slice
+        - 3d: across slices
+    label: the value of the voxels that are the mask; absent: all that are not 0 [value]
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
+def components(
+    image: Any = None,
+    /,
+    *,
+    neighbors: Integer | None = None,
+    largest: Numbers | None = None,
+    least_mm3: Number | None = None,
+    output: Literal["labels", "mask"] | Sweep | None = None,
+    label: Numbers | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """Number the connected parts of a mask by size, and keep the largest ones.
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; intensity.
+
+    neighbors: which voxels are connected: 6 share a face, 18 a face or an edge, 26 also a corner [1] (default: 6)
+    largest: how many of the largest parts are kept; absent: all [1]
+    least_mm3: parts of less volume are left out [mm3] (default: 0)
+    output: what the image holds (default: labels)
+        - labels: the number of the part of each voxel, 1 for the largest
+        - mask: 1 in every part that is kept
+    label: the value of the voxels that are the mask; absent: all that are not 0 [value]
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
+def distance(
+    image: Any = None,
+    /,
+    *,
+    of: Literal["outside", "inside", "signed"] | Sweep | None = None,
+    label: Numbers | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """The exact distance of each voxel from a mask, in mm.
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; intensity.
+
+    of: which voxels have a distance, and from what (default: outside)
+        - outside: from the nearest voxel of the mask; 0 in the mask
+        - inside: from the nearest voxel outside of the mask; 0 there
+        - signed: outside as it is, inside negative
+    label: the value of the voxels that are the mask; absent: all that are not 0 [value]
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
+def foreground(
+    image: Any = None,
+    /,
+    *,
+    method: Literal["otsu", "triangle", "value"] | Sweep | None = None,
+    above: Number | None = None,
+    bins: Integer | None = None,
+    keep: Literal["largest", "all"] | Sweep | None = None,
+    neighbors: Integer | None = None,
+    holes: Literal["3d", "2d", "stay"] | Sweep | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """Make a mask of the object in an image: a threshold, its largest part, without holes.
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; any quantity.
+
+    method: where the threshold comes from (default: otsu)
+        - otsu: the threshold of `threshold` with `method: otsu`
+        - triangle: that of `method: triangle`, for images that are mostly background
+        - value: `above`
+    above: values above this one are foreground, with method value [value] (default: 0)
+    bins: bins of the threshold's histogram, for 32-bit integers and floats (default: 256)
+    keep: what is kept of the values above it (default: largest)
+        - largest: the largest connected part
+        - all: all of it
+    neighbors: which voxels are connected: 6, 18 or 26, as in `components` [1] (default: 6)
+    holes: which holes are filled, after that (default: 3d)
+        - 3d: holes that are closed on all sides are filled
+        - 2d: holes of each slice are filled, such as the air in a windpipe
+        - stay: holes stay
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
 def crop(
     image: Any = None,
     /,
@@ -260,7 +502,7 @@ def crop(
     x: Numbers | None = None,
     y: Numbers | None = None,
     z: Numbers | None = None,
-    unit: Literal["pixel", "mm"] | Sweep | None = None,
+    unit: Literal["pixel", "mm", "patient"] | Sweep | None = None,
     above: Number | None = None,
     below: Number | None = None,
     mask: Reference | None = None,
@@ -278,6 +520,7 @@ def crop(
     unit: the unit of the ranges, and of the margin (default: pixel)
         - pixel: [first, end): indices from 0, of which `end` is the first that is dropped
         - mm: [low, high]: pixels stay whose centers are within, by their positions along the axis
+        - patient: [low, high] in mm: the same by the positions that the output file has, in the patient
     above: the ranges that are not given are those of the smallest box of the pixels above this value [value]
     below: the same of the pixels below this value; with `above`, of those between the two [value]
     mask: the same of the pixels where this image of the same shape is not 0; with `above` or `below`, of those that both
@@ -1794,7 +2037,8 @@ def dicom(
 
     paths: folder that is searched for DICOM files, or a list of files and folders
     series: which series to read, where there are several: its number as `tomostage info` shows it, its Series Instance
-        UID, its description, or # and its Series Number
+        UID, its description, or # and its Series Number; or a rule, {modality: CT, description: "*T1*"}, whose patterns
+        one series fits
     split: what makes series of their own of images at one position: a list of `echo`, `time`, `b` and `acquisition`, or
         `none` alone; what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do; `none` also
         leaves slices of several KVP or kernels together
@@ -1865,6 +2109,9 @@ def nexus(
     image_key: str | float | None = None,
     frames: Literal["projections", "flats", "darks"] | Sweep | None = None,
     angle_unit: Literal["file", "degree", "radian"] | Sweep | None = None,
+    theta_start: Number | None = None,
+    theta_stop: Number | None = None,
+    endpoint: bool | None = None,
     pixel_size: Number | None = None,
     padding: Literal["value", "exclude"] | Sweep | None = None,
     quantity: Literal["counts", "transmission", "line_integral", "intensity"] | Sweep | None = None,
@@ -1893,6 +2140,9 @@ def nexus(
         - file: as the units of rotation_angle say; without units the scan is refused
         - degree: whatever the file says
         - radian: whatever the file says
+    theta_start: angle of the first view, for a file without angles [degree] (default: rotation_angle in the file)
+    theta_stop: end of the range of the angles, for a file without angles [degree] (default: rotation_angle in the file)
+    endpoint: whether the last view is at theta_stop, or one step before it (default: false)
     pixel_size: distance of neighboring detector pixels, along rows and columns, in place of what the file says [mm]
         (default: x_pixel_size and y_pixel_size of the sample in the file, else of the detector, else one pixel)
     padding: what pixels that pixel_mask of the file calls bad are (default in chains of version 1: value) (default:
@@ -2204,6 +2454,26 @@ def nrrd(
 
 
 @source
+def mha(
+    paths: Path,
+    /,
+    *,
+    quantity: Literal["hu", "attenuation", "intensity"] | Sweep | None = None,
+    slices: Numbers | None = None,
+) -> Chain:
+    """A volume in a MetaImage file, or several.
+
+    paths: a MetaImage file of a volume, or of several: .mha, or a header .mhd beside the file of its values
+    quantity: what the values are, which the file does not state (default: intensity)
+        - hu: Hounsfield units
+        - attenuation: attenuation in 1/mm
+        - intensity: anything else
+    slices: which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without the end;
+        absent: all, and of flats and darks those of `input`
+    """
+
+
+@source
 def npy(
     paths: Path,
     /,
@@ -2276,9 +2546,9 @@ def mask(
     resample: Literal["none", "nearest"] | Sweep | None = None,
     frame_of_reference: Literal["same", "any"] | Sweep | None = None,
 ) -> Chain:
-    """A mask or labels on the grid of another input: DICOM SEG or RTSTRUCT, NIfTI, NRRD or HDF5.
+    """A mask or labels on the grid of another input: DICOM SEG or RTSTRUCT, NIfTI, NRRD, MetaImage or HDF5.
 
-    paths: a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, .npy or HDF5
+    paths: a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, MetaImage, .npy or HDF5
     on: name of the input that it goes with, whose grid it gets (default: input)
     segment: number or label of the one segment that is wanted, or number of a label of a volume; absent: all, each with
         its number
@@ -2297,7 +2567,8 @@ def mask(
 
 
 __all__ = ["air", "apply_mask", "backproject", "bad_pixels", "bilateral", "bounds", "box", "center", "cgls", "circle", "clahe",
-           "compare", "convolve", "crop", "dicom", "equalize", "exchange", "fbp", "filter", "flat_field", "flip", "fourier",
-           "gaussian", "hdf5", "histogram", "invert", "mask", "median", "minus_log", "nexus", "nifti", "nlm", "noise", "npy",
-           "nrrd", "outliers", "pad", "radon", "rebin", "reorient", "resample", "rescale", "result", "ring", "save", "sirt",
+           "combine", "compare", "components", "convolve", "crop", "dicom", "distance", "equalize", "exchange", "fbp",
+           "filter", "flat_field", "flip", "foreground", "fourier", "gaussian", "hdf5", "histogram", "invert", "mask",
+           "median", "mha", "minus_log", "morphology", "n4", "nexus", "nifti", "nlm", "noise", "npy", "nrrd", "outliers",
+           "pad", "radon", "rebin", "reduce", "reorient", "resample", "rescale", "result", "ring", "save", "sirt",
            "statistics", "stitch", "threshold", "tiff", "to_attenuation", "to_hu", "tv", "unshear", "window"]

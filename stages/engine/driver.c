@@ -320,12 +320,13 @@ static enum ts_status move_valid(struct stage_driver *driver, const struct ts_im
     return status;
 }
 
-/* Returns true if map() wrote the bits of its output, because output slices are not made from the
- * input slices of the same number. */
+/* Returns true if map() wrote the bits of its output: it makes pixels invalid, or output slices are
+ * not made from the input slices of the same number. */
 static bool map_writes_valid(const struct stage_context *context)
 {
-    return context->stage->validity == VALIDITY_SAME &&
-           (context->stage->reads || ts_slice_count(&context->out) != ts_slice_count(&context->in));
+    return ts_stage_masks(context) || (context->stage->validity == VALIDITY_SAME &&
+                                       (context->stage->reads || ts_slice_count(&context->out) !=
+                                                                     ts_slice_count(&context->in)));
 }
 
 /* Writes which pixels of the output are valid. `read` is what map() was given; behind it is the
@@ -334,9 +335,6 @@ static enum ts_status write_valid(struct stage_driver *driver,
                                   const struct ts_image read[STAGE_INPUTS], const uint64_t *valid,
                                   const struct ts_image *out)
 {
-    if (ts_stage_masks(&driver->context))
-        return driver->calls->choose(driver, &read[0], &read[1 + ts_stage_mask(&driver->context)],
-                                     out);
     if (map_writes_valid(&driver->context))
         return TS_OK;
     return moves(&driver->context)
@@ -451,13 +449,6 @@ static enum ts_status host_mark(struct stage_driver *driver, const struct ts_ima
     return TS_OK;
 }
 
-static enum ts_status host_choose(struct stage_driver *driver, const struct ts_image *slices,
-                                  const struct ts_image *mask, const struct ts_image *out)
-{
-    ts_valid_choose(slices, mask, out, driver->context.threads);
-    return TS_OK;
-}
-
 static enum ts_status host_restart(struct stage_driver *driver)
 {
     if (!ts_stage_has_state(&driver->context))
@@ -483,7 +474,6 @@ const struct stage_driver_calls ts_driver_host = {.add = host_add,
                                                   .set = host_set,
                                                   .fill = host_fill,
                                                   .mark = host_mark,
-                                                  .choose = host_choose,
                                                   .restart = host_restart,
                                                   .destroy = host_destroy};
 

@@ -49,9 +49,6 @@ struct stage_driver_calls {
                            double value);
     /* Writes slices->valid: pixels of value 0 are invalid. */
     enum ts_status (*mark)(struct stage_driver *driver, const struct ts_image *slices);
-    /* Writes out->valid: the pixels of the slices that the mask does not leave out are valid. */
-    enum ts_status (*choose)(struct stage_driver *driver, const struct ts_image *slices,
-                             const struct ts_image *mask, const struct ts_image *out);
     enum ts_status (*restart)(struct stage_driver *driver);
     enum ts_status (*renew)(struct stage_driver *driver);
     void (*destroy)(struct stage_driver *driver);

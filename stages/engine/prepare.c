@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/description.h"
 #include "core/grid.h"
+#include "stages/engine/distances.h"
 #include "stages/engine/traits.h"
 
 static enum ts_status prepare_refuse(const struct stage_context *context, const char *code,
@@ -104,6 +106,36 @@ enum ts_status ts_stage_same_shape(const struct stage_context *context, int refe
     return TS_OK;
 }
 
+enum ts_status ts_stage_same_unit(const struct stage_context *context, int reference)
+{
+    const struct ts_image *image = context->references[reference];
+    const char *unit = context->in.unit ? context->in.unit : "",
+               *other = image->unit ? image->unit : "";
+    if (!strcmp(unit, other))
+        return TS_OK;
+    return ts_param_error(context->set, reference_param(context->stage, reference)->name,
+                          "reference-unit", context->diag,
+                          "has values in '%s', and the image in '%s'", other, unit);
+}
+
+enum ts_status ts_stage_same_spacing(const struct stage_context *context, int reference)
+{
+    const struct ts_image *image = context->references[reference], *in = &context->in;
+    for (int i = 1; i < 3; i++) {
+        const double is = ts_axis_spacing(&image->axes[i]),
+                     expected = ts_axis_spacing(&in->axes[i]);
+        if (image->axes[i].kind == in->axes[i].kind && fabs(is - expected) <= 1e-6 * expected)
+            continue;
+        ts_param_error(context->set, reference_param(context->stage, reference)->name,
+                       "reference-grid", context->diag,
+                       "has samples %g apart along %s, and the image %g along %s", is,
+                       ts_axis_name(&image->axes[i]), expected, ts_axis_name(&in->axes[i]));
+        return ts_diag_hint(context->diag,
+                            "`resample` with `like:` puts a volume on the grid of another");
+    }
+    return TS_OK;
+}
+
 /* Refuses a reference whose voxels are at different places in the patient than those of the image.
  * References of a different shape, which some stages take, are not compared. */
 static enum ts_status check_grid(const struct stage_context *context, int reference)
@@ -143,8 +175,8 @@ static enum ts_status check_streaming(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Reports every value that is outside of its range, not a choice or not finite: before resolve()
- * the defaults and what a chain or a caller gave, after it (`derived`) what resolve() derived. */
+/* Reports every value that is out of range, not a choice or not finite. Before resolve() it checks
+ * defaults and given values; after it (`derived`) it checks those that resolve() derived. */
 static enum ts_status check_values(const struct stage_context *context, bool derived)
 {
     const struct param_set *set = context->set;
@@ -152,7 +184,7 @@ static enum ts_status check_values(const struct stage_context *context, bool der
     for (size_t i = 0; i < set->n_params; i++) {
         const bool is_derived = set->params[i].derived && !(set->given >> i & 1);
         if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) &&
-            !(set->own_units >> i & 1) && ts_param_check(set, i, context->diag) != TS_OK)
+            !(set->given_in_unit >> i & 1) && ts_param_check(set, i, context->diag) != TS_OK)
             status = TS_BAD_CHAIN;
     }
     return status;
@@ -162,13 +194,11 @@ static enum ts_status check_values(const struct stage_context *context, bool der
  * rows and columns of a volume if both are the same; else 0. */
 static double pixel_mm(const struct param *param, const struct ts_image *in)
 {
-    const struct ts_axis *x = &in->axes[2], *y = &in->axes[1];
     const bool detector = ts_image_is_sinogram(in);
-    if (!x->unit || strcmp(x->unit, "mm") != 0 || detector != !strcmp(param->unit, "detector"))
+    const double width = ts_axis_mm(&in->axes[2]);
+    if (detector != !strcmp(param->unit, "detector"))
         return 0;
-    return detector || (y->unit && !strcmp(y->unit, "mm") && y->spacing == x->spacing)
-               ? fabs(x->spacing)
-               : 0;
+    return detector || ts_axis_mm(&in->axes[1]) == width ? width : 0;
 }
 
 /* Converts lengths that were given in mm to pixels, and checks them against their ranges. */
@@ -176,7 +206,7 @@ static enum ts_status convert_lengths(const struct stage_context *context)
 {
     struct param_set *set = context->set;
     for (size_t i = 0; i < set->n_params; i++) {
-        if (!(set->own_units >> i & 1))
+        if (!(set->given_in_unit >> i & 1))
             continue;
         const struct param *param = &set->params[i];
         const double length = set->own_values[i], spacing = pixel_mm(param, &context->in);
@@ -208,18 +238,17 @@ static enum ts_status convert_lengths(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Refuses lengths in mm for a stage that also counts pixels along z, if these have a different
- * size. */
+/* Refuses lengths in mm for a stage that also looks along z, unless slices are as far apart in mm
+ * as pixels. From here on the values are pixels, so given_in_unit is cleared. */
 static enum ts_status check_lengths(const struct stage_context *context)
 {
     const struct ts_axis *z = &context->in.axes[0], *x = &context->in.axes[2];
     struct param_set *set = context->set;
-    const uint32_t own_units = set->own_units;
+    const uint32_t given_in_unit = set->given_in_unit;
     const bool along_z = ts_stage_reach(context).halo > 0 || context->stage->reads;
-    set->own_units = 0;
+    set->given_in_unit = 0;
     for (size_t i = 0; i < set->n_params; i++)
-        if ((own_units >> i & 1) && along_z &&
-            (!z->unit || strcmp(z->unit, "mm") != 0 || z->spacing != x->spacing)) {
+        if ((given_in_unit >> i & 1) && along_z && ts_axis_mm(z) != ts_axis_mm(x)) {
             ts_param_error(set, set->params[i].name, "length-spacing", context->diag,
                            "a length in mm cannot be converted to pixels: slices are %.6g mm "
                            "apart, pixels %.6g mm",
@@ -254,16 +283,10 @@ static enum ts_status check_choices(const struct stage_context *context)
  * this itself if it needs to. */
 static enum ts_status check_upright(const struct stage_context *context)
 {
-    const double lean = ts_image_lean_degree(&context->in);
-    if (ts_stage_reach(context).halo == 0 || lean <= TS_UPRIGHT_DEGREE)
-        return TS_OK;
-    const struct diag_site site = {
-        .code = "stage-sheared", .span = context->set->span, .stage = context->stage->name};
-    ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
-                  "looks into neighboring slices, and the volume is sheared: its slices lean %.2f "
-                  "degrees off their normal",
-                  lean);
-    return ts_diag_hint(context->diag, "`unshear` before it, or work slice by slice");
+    return ts_stage_reach(context).halo == 0
+               ? TS_OK
+               : ts_stage_needs_upright(context, "looks into neighboring slices",
+                                        "`unshear` before it, or work slice by slice");
 }
 
 /* Refuses slices with more pixels than a CUDA device can count, whose counters have 32 bits for a
@@ -343,13 +366,13 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     enum ts_status status = check_values(context, false);
     if (status == TS_OK)
         status = check_accepts(context);
-    if (status == TS_OK && set->own_units)
+    if (status == TS_OK && set->given_in_unit)
         status = convert_lengths(context);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
     if (status == TS_OK)
         status = check_values(context, true);
-    if (status == TS_OK && set->own_units)
+    if (status == TS_OK && set->given_in_unit)
         status = check_lengths(context);
     if (status == TS_OK)
         status = check_labels(context);

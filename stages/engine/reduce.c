@@ -62,6 +62,8 @@ static int64_t slot_count(const struct stage_context *context, int64_t slab_slic
     const struct cuda_reduction *cuda = code ? code->reduction : NULL;
     if (cuda && (!ts_stage_reduces_slices(context) || (cuda->finishes && cuda->finishes(context))))
         return 1; /* partials are made on the device; totals of slices come here side by side */
+    if (context->stage->reduction->add)
+        return 1; /* for the total of another process */
     const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
@@ -70,6 +72,15 @@ static int64_t slot_count(const struct stage_context *context, int64_t slab_slic
 static size_t packed_bytes(const struct stage_context *context)
 {
     return context->device ? 0 : ts_stage_packed_bytes(context);
+}
+
+/* Returns how many inputs have a total. */
+static size_t count_inputs(const struct stage_context *context)
+{
+    size_t n = 0;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        n += ts_stage_input(context, input) != NULL;
+    return n;
 }
 
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices)
@@ -82,7 +93,7 @@ size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_
     const int n_tables = ts_stage_tables(context, tables, &n_map);
     size_t bytes = sizeof(struct stage_reduced) + 64 * MEMORY_ALIGNMENT;
     if (reduction)
-        bytes += STAGE_INPUTS * largest_partial(context) +
+        bytes += count_inputs(context) * largest_partial(context) +
                  (size_t)slot_count(context, slab_slices) *
                      (largest_partial(context) + packed_bytes(context)) +
                  (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) *
@@ -228,6 +239,13 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
     const int64_t n = slab->axes[0].n;
     if (reduction->partial_bytes(context, input) == 0)
         return;
+    if (reduction->add) {
+        if (!reduced->begun[input])
+            memset(reduced->totals[input], 0, reduced->partial_bytes);
+        reduction->add(context, input, slab, reduced->totals[input]);
+        reduced->begun[input] = true;
+        return;
+    }
     for (int64_t done = 0; done < n;) {
         /* With exact merging, each slot gets a contiguous group of slices. Else, or if slices are
          * packed, each slot gets one slice, again and again. */

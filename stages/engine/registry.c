@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/description.h"
 #include "core/image.h"
 
 const struct stage *const ts_stages[] = {
@@ -200,6 +201,9 @@ static const char *wrong_output(const struct added_stage *added, const struct ts
     }
     if (out->dtype > TS_F32 || out->quantity > TS_INTENSITY || !out->unit)
         return "gave a type that images do not have, an unknown quantity, or no unit";
+    if ((out->quantity != in->quantity || strcmp(out->unit, in->unit) != 0) && *out->unit &&
+        !ts_unit_fits(out->quantity, out->unit))
+        return "gave values a unit that their quantity does not have";
     if (out->beam.kind > TS_BEAM_FAN_FLAT || out->labels > 2)
         return "gave an unknown beam or kind of labels";
     if (added->given.keeps_valid && ts_slice_count(in) != ts_slice_count(out))
@@ -207,10 +211,32 @@ static const char *wrong_output(const struct added_stage *added, const struct ts
     return NULL;
 }
 
+/* Brings what a stage says of lengths to mm. Returns what is wrong with them, the geometry or the
+ * beam, or NULL. */
+static const char *settle_output(const struct ts_image *in, struct ts_image *out,
+                                 char text[DESCRIPTION_WRONG])
+{
+    double *const lists[TS_MAX_RANK] = {0};
+    const bool moved = memcmp(in->origin_mm, out->origin_mm, sizeof in->origin_mm) ||
+                       memcmp(in->direction, out->direction, sizeof in->direction) ||
+                       memcmp(in->step_z_mm, out->step_z_mm, sizeof in->step_z_mm) ||
+                       in->has_geometry != out->has_geometry;
+    if (!*out->unit)
+        out->unit = "1";
+    if (!ts_axes_to_mm(out, lists, text))
+        return text;
+    const char *wrong = NULL;
+    if (ts_image_is_fan(out))
+        wrong = ts_image_is_sinogram(out) ? ts_beam_wrong(&out->beam, &out->axes[2])
+                                          : "a volume has no fan beam, only a scan has";
+    return wrong || !out->has_geometry || !moved ? wrong : ts_geometry_straighten(out);
+}
+
 static enum ts_status added_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct added_stage *added = added_of(context);
     const struct ts_image before = *out;
+    char text[DESCRIPTION_WRONG];
     struct call call;
     if (!added->given.shape)
         return TS_OK;
@@ -221,7 +247,11 @@ static enum ts_status added_shape(const struct stage_context *context, struct ts
     out->masked = before.masked;
     const char *wrong = status == TS_OK ? wrong_output(added, &before, out) : NULL;
     const struct diag_site site = site_of(context, "stage-answer");
-    return wrong ? ts_diag_error(context->diag, TS_BAD_CHAIN, &site, "its shape() %s", wrong)
+    if (wrong)
+        return ts_diag_error(context->diag, TS_BAD_CHAIN, &site, "its shape() %s", wrong);
+    wrong = status == TS_OK ? settle_output(&before, out, text) : NULL;
+    return wrong ? ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
+                                 "its shape() gave a wrong description: %s", wrong)
                  : status;
 }
 

@@ -49,7 +49,8 @@ enum stage_trait {
                                 chain gives; a parameter `interpolation` is nearest then */
     TRAIT_ENDS_LABELS = 32,  /* it makes other values of each value alone, as the chain says */
     TRAIT_ENDS_ARE_AIR =
-        64 /* it takes the `detectors` outermost values of a sinogram's rows for air, likewise */
+        64, /* it takes the `detectors` outermost values of a sinogram's rows for air, likewise */
+    TRAIT_MIRRORS = 128 /* it puts the detector pixels of every row in the opposite order */
 };
 
 /* scipy.ndimage's five borders. */
@@ -198,6 +199,11 @@ struct stage_reduction {
     void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices,
                    void *partial);
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);
+    /* Adds the slices to *total, which is zero at first, on the context's threads. It takes the
+     * place of reduce() for an exact reduction of volumes whose partials would be as large as the
+     * image: merge() then only joins totals of other processes. NULL: reduce() is there. */
+    void (*add)(const struct stage_context *, int input, const struct ts_image *slices,
+                void *total);
     size_t (*result_bytes)(const struct stage_context *);
     /* Writes *result, which is kept from round to round and zero at first, and in the last round
      * also the tables' data. totals[input] is the total after the last merge, or NULL if that
@@ -287,10 +293,12 @@ struct cuda_reduction {
     enum ts_status (*reduce)(const struct stage_context *, int input, const struct ts_image *slices,
                              void *partials, const struct cuda_call *);
     /* Turns a partial that was copied to the host into the totals[input] of the stage's
-     * finish(). */
+     * finish(). NULL if finishes() below is always true. */
     void (*collect)(const struct stage_context *, int input, const void *partial, void *total);
-    /* True if finish() below replaces the stage's own in every round: nothing then goes through the
-     * host, and there must be no tables and no references. NULL: never. */
+    /* True if finish() below replaces the stage's own in every round, and nothing goes through the
+     * host. No reference may be reduced. If the reduction is of the volume and has tables, the
+     * stage's finish() is called too, once the device is done: totals[0] is then what the device
+     * wrote as the result, which must fit partial_bytes of struct stage_reduction. NULL: never. */
     bool (*finishes)(const struct stage_context *);
     /* Writes n results from n partials; both are a multiple of 256 bytes apart. If finishes() is
      * true, the launchers choose the layout. */
@@ -470,9 +478,9 @@ struct stage {
      * and its halo; the framework writes the bits of the output. A stage with VALIDITY_SAME that
      * has reads(), or slices of a different size, writes them itself in map(). */
     enum stage_validity validity;
-    /* Returns true if the pixels that the reference `mask` leaves out become invalid, so that
-     * the output is masked. The mask streams with the input, and `validity` is VALIDITY_SAME. NULL:
-     * never. */
+    /* Returns true if map() makes pixels invalid, so that the output is masked even if the input is
+     * not. map(), and the launcher of CUDA, then write the bits of out->valid themselves, unless it
+     * is NULL. `validity` is VALIDITY_SAME. NULL: never. */
     bool (*masks)(const struct stage_context *);
     const struct stage_search *search; /* NULL: all parameters are known before the run */
     /* NULL: map() is not linear, or its transpose is not known. */
@@ -519,6 +527,12 @@ const struct stage *ts_stage_find(const char *name);
 /* Refuses reference i (code reference-shape) if it is given and does not have the input's shape.
  * For resolve(). */
 enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference);
+
+/* Refuses reference i if its values have another unit (code reference-unit). For resolve(). */
+enum ts_status ts_stage_same_unit(const struct stage_context *context, int reference);
+/* Refuses reference i if its rows and columns, views or detector pixels are of another kind or
+ * spacing (code reference-grid). For resolve(). */
+enum ts_status ts_stage_same_spacing(const struct stage_context *context, int reference);
 
 /* Tells the listener of a map, if there is one, about its iterations. */
 static inline void ts_stage_iterated(const struct stage_context *context,

@@ -44,7 +44,7 @@ bool ts_stage_has_state(const struct stage_context *context);
  * there are. *n_map (may be NULL) becomes the number of the latter. */
 int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES],
                     int *n_map);
-/* Returns true if the stage makes pixels invalid that its mask leaves out. */
+/* Returns true if the stage makes pixels invalid (stages/engine/stage.h: masks). */
 bool ts_stage_masks(const struct stage_context *context);
 /* Returns true if a stage treats invalid pixels as measured, in its map or in its reduction. */
 bool ts_stage_takes_invalid(const struct stage_context *context);

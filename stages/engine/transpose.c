@@ -54,8 +54,10 @@ static enum ts_status fold_axis(const struct stage_context *context, int d, int6
                : ts_diag_no_memory(context->diag, (size_t)wide * sizeof *entries);
 }
 
-/* Continued by reflection, an even window is its own transpose, because both ways of sample i to
- * sample j are equally far. Samples that `mirror` and `nearest` continue differ in number. */
+/* `constant` 0 and `wrap` are their own transposes. So is `reflect` with an even window: sample i
+ * is as far from the image of j as j from that of i. `mirror` and `nearest` repeat some samples
+ * more often than others. For these, and for `reflect` with another window, the border becomes
+ * constant 0 and a gather folds it back. */
 enum ts_status ts_transpose_border(const struct stage_context *context,
                                    const struct transpose_window *window, double constant,
                                    int32_t *border, struct stage_gather *gather,

@@ -121,10 +121,8 @@ bool ts_valid_all(const uint64_t *valid, size_t first, size_t n)
     return true;
 }
 
-/* Returns the bits of word i: of pixels that are valid in the image and, if there is a mask, valid
- * and not 0 there. */
-static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i,
-                        size_t n)
+uint64_t ts_valid_word(const struct ts_image *slice, const struct ts_image *mask, size_t i,
+                       size_t n)
 {
     const size_t first = i * WORD, count = smaller(n - first, WORD);
     uint64_t bits = slice->valid ? slice->valid[i] : UINT64_MAX >> (WORD - count);
@@ -149,7 +147,7 @@ void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask,
                               chosen = ts_image_slices(mask, z, 1);
         uint64_t *valid = ts_slice_valid(out, z);
         for (size_t i = 0; i * WORD < n; i++)
-            valid[i] = word_of(&slice, &chosen, i, n);
+            valid[i] = ts_valid_word(&slice, &chosen, i, n);
     }
 }
 
@@ -249,7 +247,7 @@ static size_t pack_values(const struct ts_image *slice, const struct ts_image *c
     size_t packed = 0;
     for (size_t i = 0; i * WORD < n; i++)
         packed += append(out + packed * element, (const char *)slice->data + i * WORD * element,
-                         element, word_of(chosen, mask, i, n));
+                         element, ts_valid_word(chosen, mask, i, n));
     return packed;
 }
 

@@ -38,6 +38,10 @@ uint64_t ts_valid_count(const struct ts_image *slices);
 /* Sets invalid pixels to the value, which the dtype can hold. */
 void ts_valid_fill(const struct ts_image *slices, double value, int threads);
 
+/* Returns word i of the bits of a slice with n pixels: of those that are valid in it and, if there
+ * is a mask (NULL: none), valid and not 0 there. */
+uint64_t ts_valid_word(const struct ts_image *slice, const struct ts_image *mask, size_t i,
+                       size_t n);
 /* Writes out->valid: the slices' valid pixels that the mask, an image of their shape, does not
  * leave out. */
 void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask,

@@ -389,14 +389,14 @@ struct convolve_run {
     size_t edges, taps, threads, line, thread_bytes, bytes;
 };
 
-/* Returns true if the product with any pixel has at most 53 digits and the exponent of a normal
+/* Returns true if the product with any pixel has at most 53 bits and the exponent of a normal
  * double. */
 static bool is_short(double weight)
 {
-    enum { DIGITS = DBL_MANT_DIG - 32, EXPONENT = 256 };
+    enum { BITS = DBL_MANT_DIG - 32, EXPONENT = 256 };
     int exponent;
-    const double digits = ldexp(frexp(weight, &exponent), DIGITS);
-    return digits == rint(digits) && abs(exponent) < EXPONENT;
+    const double bits = ldexp(frexp(weight, &exponent), BITS);
+    return bits == rint(bits) && abs(exponent) < EXPONENT;
 }
 
 static enum sum_kind kind_of(const struct convolve_run *run, enum ts_dtype dtype)

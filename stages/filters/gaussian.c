@@ -17,6 +17,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/description.h"
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
@@ -139,12 +140,13 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
                               volume ? "three, [x, y, z]" : "two, [x, y]");
     for (int axis = volume ? 0 : 1; axis < 3; axis++) {
         const struct ts_axis *of = &context->in.axes[axis];
-        if (params->unit == GAUSSIAN_MM &&
-            (!(of->spacing > 0) || !of->unit || strcmp(of->unit, "mm") != 0))
-            return ts_param_error(
-                context->set, "unit", "sigma-unit", context->diag,
-                "mm needs samples whose distance is known in mm, and that of axis %s is not",
-                ts_axis_name(of));
+        if (params->unit == GAUSSIAN_MM && !(ts_axis_mm(of) > 0)) {
+            ts_param_error(context->set, "unit", "sigma-unit", context->diag,
+                           "mm needs evenly spaced samples whose distance is known in mm, and axis "
+                           "%s has none",
+                           ts_axis_name(of));
+            return ts_diag_hint(context->diag, "`unit: pixel` needs no distance");
+        }
         const struct gaussian_line line = ts_gaussian_line(context, axis);
         if (!(params->truncate * line.sigma + 0.5 < GAUSSIAN_MAX_RADIUS + 1))
             return ts_param_error(context->set, "sigma", "sigma-radius", context->diag,

@@ -8,7 +8,7 @@
 
 #include "stages/geometry/view_blocks.h"
 
-/* Numbers of doubles that these functions need as `room`, for so many views. */
+/* Doubles of `room` that these functions need for each view. */
 #define VIEW_BEAM_ROOM 6
 
 /* Marks views that hardly any light reaches although it reaches those beside them, and returns how

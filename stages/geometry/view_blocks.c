@@ -2,8 +2,34 @@
 #include "stages/geometry/view_blocks.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-enum { GROUPS = 16, STRIPS = 64, LEAST_STRIP = 2 };
+#include "core/search.h"
+
+enum { GROUPS = 16, LEAST_OF_GROUP = 3, STRIPS = 64, LEAST_STRIP = 2 };
+
+struct view_groups ts_view_groups(const double *values, int64_t n_views)
+{
+    const int64_t groups = n_views / LEAST_OF_GROUP < GROUPS ? n_views / LEAST_OF_GROUP : GROUPS;
+    double means[GROUPS], squares = 0, changes = 0;
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t first = group * n_views / groups, end = (group + 1) * n_views / groups;
+        means[group] = 0;
+        for (int64_t v = first; v < end; v++)
+            means[group] += values[v] / (double)(end - first);
+        squares += means[group] * means[group] / (double)groups;
+    }
+    for (int64_t v = 1; v < n_views; v++)
+        changes += (values[v] - values[v - 1]) * (values[v] - values[v - 1]);
+    qsort(means, (size_t)groups, sizeof *means, ts_compare_doubles);
+    const double noise = changes / (double)(2 * n_views) * (double)groups / (double)n_views;
+    return (struct view_groups){.least = means[0],
+                                .low = means[1],
+                                .high = means[groups - 2],
+                                .most = means[groups - 1],
+                                .deviation = sqrt(squares),
+                                .noise = sqrt(noise)};
+}
 
 struct view_blocks ts_view_blocks(const float *p, int64_t n_views, int64_t n, int64_t least_values)
 {

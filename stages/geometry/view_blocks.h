@@ -12,6 +12,15 @@
 
 #include "core/image.h"
 
+/* A number of each view has these means over groups of successive views: the lowest and the highest
+ * one, those next to them, which a few views do not make, their deviation from 0 and what noise
+ * makes of it. */
+struct view_groups {
+    double least, low, high, most, deviation, noise;
+};
+/* There are at least 9 views. */
+struct view_groups ts_view_groups(const double *values, int64_t n_views);
+
 struct view_blocks {
     const float *p;                    /* (view, detector) */
     int64_t n_views, n, strip, groups; /* strip: detector pixels of a block; groups: number of

@@ -10,8 +10,9 @@
  * for these: of another range, called degrees in place of milliradians, or of frames in the order
  * of their numbers as texts or taken in passes; and no other measure is worse with those. A single
  * bad measure is not enough, since a sample that drifts, a beam that hardens and stripes make it
- * bad as well. Opposite views that are no mirror images, whatever their light, are told. The axis
- * is doubted if that of the centers of mass and opposite views agree on another one.
+ * bad as well. Opposite views that are no mirror images, whatever their light and the stripes that
+ * all have, are told. The axis is doubted if that of the centers of mass and opposite views agree
+ * on another one.
  */
 #include "stages/geometry/view_doubts.h"
 
@@ -19,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/search.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
+#include "stages/geometry/view_closure.h"
 #include "stages/geometry/view_fan.h"
 #include "stages/geometry/view_leaps.h"
 #include "stages/geometry/view_opposites.h"
@@ -33,9 +34,8 @@ enum {
     LEAST_DETECTORS = 16,
     MOST_BINS = 128,
     BINS_OF_RADIUS = 6,
-    MOST_GROUPS = 16,
-    LEAST_OF_GROUP = 3, /* views */
-    STRIPS = 16         /* of a row, one at each end */
+    STRIPS = 16,    /* of a row, one at each end */
+    LEAST_PAIRS = 3 /* that tell what all have in common */
 };
 
 /* Air differs from the line through both ends by this part of the most that is seen, and that line
@@ -61,6 +61,12 @@ static const double least_off = 1, errors_off = 3, better_axis = 2;
  * many detector pixels or a part of the row, differ by so many deviations of noise, and sums by so
  * many times what air does. */
 static const double most_unequal = 0.25, noises_off = 8, times_air = 3;
+/* What is seen in a view has a width of so many detector pixels at least, else its sum depends on
+ * where it falls between them, as that of a thin plate does that is seen from its edge. */
+static const double least_width = 6;
+/* Stripes move the axis that centers of mass say by so many detector pixels, and two views differ
+ * by so many times their square. */
+static const double most_move = 4, times_stripes = 4;
 static const double noises_drift = 5, least_drift = 0.25, drift_part = 0.002, drift_even = 0.9;
 
 struct measures {
@@ -82,7 +88,8 @@ struct rows {
     double *degrees, *trial; /* of the views from the first on: as declared, and as tried */
     double arc;              /* of `degrees`, with a step more */
     struct view_place *places;
-    double *sums; /* n + 1 */
+    double *sums;  /* n + 1 */
+    double *pairs; /* VIEW_PAIRS rows of n */
 };
 
 static double value(const struct rows *rows, int64_t v, int64_t d)
@@ -158,48 +165,38 @@ static bool find_moments(struct rows *rows, bool *alike)
     return true;
 }
 
-/* ---- groups of views ------------------------------------------------------------------------- */
+/* ---- sums of rows ---------------------------------------------------------------------------- */
 
-/* What a value of the views has in groups of successive ones: the lowest and the highest mean,
- * those next to them, which a few views do not make, the deviation from 0, and that by noise. */
-struct grouped {
-    double least, low, high, most, deviation, noise;
-};
-
-static struct grouped group_views(const double *values, int64_t n)
+/* Returns how many detector pixels see what is seen in a view: all of it, if it were even. */
+static double width_of(const struct rows *rows, int64_t v)
 {
-    const int64_t groups = n / LEAST_OF_GROUP < MOST_GROUPS ? n / LEAST_OF_GROUP : MOST_GROUPS;
-    double means[MOST_GROUPS], squares = 0, changes = 0;
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t first = group * n / groups, end = (group + 1) * n / groups;
-        means[group] = 0;
-        for (int64_t v = first; v < end; v++)
-            means[group] += values[v] / (double)(end - first);
-        squares += means[group] * means[group] / (double)groups;
-    }
-    for (int64_t v = 1; v < n; v++)
-        changes += (values[v] - values[v - 1]) * (values[v] - values[v - 1]);
-    qsort(means, (size_t)groups, sizeof *means, ts_compare_doubles);
-    return (struct grouped){
-        means[0],          means[1],
-        means[groups - 2], means[groups - 1],
-        sqrt(squares),     sqrt(changes / (double)(2 * n) * (double)groups / (double)n)};
+    double squares = 0;
+    for (int64_t d = rows->first; d < rows->end; d++)
+        squares += value(rows, v, d) * value(rows, v, d);
+    return rows->mass[v] * rows->mass[v] / squares;
 }
 
 /* Finds views whose rows have unequal sums, by more than the ends, which are air, account for. Room
- * for n_views numbers is in `air`. */
-static bool are_unequal(const struct rows *rows, double *air, struct view_doubts *doubts)
+ * for n_views numbers is in `air` and `mass`. */
+static bool are_unequal(const struct rows *rows, double *air, double *mass,
+                        struct view_doubts *doubts)
 {
     const int64_t width = rows->end - rows->first,
                   strip = width / MOST_BINS > 2 ? width / MOST_BINS : 2;
+    int64_t n = 0;
     for (int64_t v = 0; v < rows->n_views; v++) {
-        air[v] = 0;
+        if (width_of(rows, v) < least_width)
+            continue;
+        mass[n] = rows->mass[v];
+        air[n] = 0;
         for (int64_t d = 0; d < strip; d++)
-            air[v] += 0.5 * (value(rows, v, rows->first + d) + value(rows, v, rows->end - 1 - d)) *
+            air[n] += 0.5 * (value(rows, v, rows->first + d) + value(rows, v, rows->end - 1 - d)) *
                       (double)width / (double)strip;
+        n++;
     }
-    const struct grouped sums = group_views(rows->mass, rows->n_views),
-                         ends = group_views(air, rows->n_views);
+    if (n < LEAST_VIEWS)
+        return false;
+    const struct view_groups sums = ts_view_groups(mass, n), ends = ts_view_groups(air, n);
     const double apart = sums.high - sums.low;
     if (!(sums.low > 0) || log(sums.high / sums.low) <= most_unequal * fmax(1, rows->most) ||
         apart <= noises_off * sums.noise || apart <= times_air * (ends.most - ends.least))
@@ -273,8 +270,7 @@ static struct measures view_doubts_measure(const struct rows *rows, const double
     *n_pairs = ts_view_pairs(rows->places, n, fmin(high - low, 360) / (double)(n - 1), pairs);
     for (int i = 0; i < *n_pairs; i++)
         found.mirror += difference(rows, pairs[i].view, pairs[i].opposite, true) / *n_pairs;
-    if (*n_pairs == 0)
-        found.mirror = NAN;
+    found.mirror = *n_pairs > 0 ? found.mirror : NAN;
     return found;
 }
 
@@ -312,11 +308,89 @@ static double unlike(const struct rows *rows, int64_t a, int64_t b, bool mirrore
     return ts_view_rows_unlike(rows->shape + a * bins, rows->shape + b * bins, bins, mirrored);
 }
 
+/* Returns how far the object is from the axis in a view, by the wave of the centers of mass. */
+static double place_of(const struct measures *now, double degrees)
+{
+    const double theta = degrees * M_PI / 180;
+    return now->along[0] * cos(theta) + now->along[1] * sin(theta);
+}
+
+/* Measures by how much opposite views differ if they are mirrored about `center`, as parts of their
+ * squares. What all have in common, as stripes of the detector, does not count if there are enough.
+ * Returns the sum. */
+static double differ_about(const struct rows *rows, const struct measures *now,
+                           const struct view_pair *pairs, int n_pairs, double center, double *apart,
+                           double *squares)
+{
+    const bool enough = n_pairs >= LEAST_PAIRS;
+    const int64_t n = rows->end - rows->first;
+    double sum = 0, *left = rows->pairs;
+    for (int k = 0; k < n_pairs; k++) {
+        const double moved = place_of(now, rows->degrees[pairs[k].view] + 180) -
+                             place_of(now, rows->degrees[pairs[k].opposite]);
+        for (int64_t d = 0; d < n; d++) {
+            left[k * n + d] = value(rows, pairs[k].view, rows->first + d);
+            rows->sums[d] = value(rows, pairs[k].opposite, rows->first + d);
+        }
+        squares[k] = ts_view_subtract_mirrored(left + k * n, rows->sums, n,
+                                               center - 0.5 * moved - (double)rows->first);
+        apart[k] = 0;
+    }
+    for (int64_t d = 0; d < n; d++) {
+        double mean = 0;
+        for (int k = 0; k < n_pairs && enough; k++)
+            mean += left[k * n + d] / n_pairs;
+        for (int k = 0; k < n_pairs; k++)
+            apart[k] += (left[k * n + d] - mean) * (left[k * n + d] - mean) *
+                        (enough ? (double)n_pairs / (n_pairs - 1) : 1);
+    }
+    for (int k = 0; k < n_pairs; k++)
+        sum += apart[k] /= squares[k];
+    return sum;
+}
+
+/* Returns the square of what stripes add to a view. */
+static double find_stripes(const struct rows *rows)
+{
+    const int64_t n = rows->end - rows->first;
+    double *mean = rows->pairs;
+    for (int64_t d = 0; d < n; d++)
+        mean[d] = 0;
+    for (int64_t v = 0; v < rows->n_views; v++)
+        for (int64_t d = 0; d < n; d++)
+            mean[d] += value(rows, v, rows->first + d) / (double)rows->n_views;
+    return ts_view_stripes(mean, n);
+}
+
+/* Returns whether most opposite views differ beyond what stripes explain, about the axis about
+ * which they do least, and more than their neighbors do: stripes move the axis of the centers of
+ * mass. */
+static bool are_beyond_stripes(const struct rows *rows, const struct measures *now,
+                               const struct view_pair *pairs, int n_pairs, const double *near,
+                               double beside)
+{
+    const double stripes = n_pairs < LEAST_PAIRS ? times_stripes * find_stripes(rows) : 0;
+    double apart[VIEW_PAIRS], squares[VIEW_PAIRS], least = INFINITY, best = now->center;
+    int differ = 0;
+    for (double move = -most_move; move <= most_move; move += 0.5) {
+        const double sum =
+            differ_about(rows, now, pairs, n_pairs, now->center + move, apart, squares);
+        best = sum < least ? now->center + move : best;
+        least = fmin(least, sum);
+    }
+    differ_about(rows, now, pairs, n_pairs, best, apart, squares);
+    for (int k = 0; k < n_pairs; k++)
+        differ += apart[k] > bad_difference(rows) && apart[k] * squares[k] > stripes &&
+                  apart[k] * rows->energy > unlike_neighbors * fmax(beside, near[k]);
+    return 2 * differ > n_pairs;
+}
+
 /* Returns whether most opposite views are no mirror images, though neighbors are alike, also those
  * of these views, which may look along an edge. */
-static bool are_unlike(const struct rows *rows, const struct view_pair *pairs, int n_pairs)
+static bool are_unlike(const struct rows *rows, const struct measures *now,
+                       const struct view_pair *pairs, int n_pairs)
 {
-    const struct grouped mass = group_views(rows->mass, rows->n_views);
+    const struct view_groups mass = ts_view_groups(rows->mass, rows->n_views);
     double beside = 0, near[VIEW_PAIRS] = {0};
     int whole = 0, differ = 0;
     for (int64_t i = 1; i < rows->n_views; i++) {
@@ -337,7 +411,19 @@ static bool are_unlike(const struct rows *rows, const struct view_pair *pairs, i
                   apart > unlike_neighbors * fmax(beside, near[k]);
         whole++;
     }
-    return 2 * differ > whole && mass.most <= (1 + most_end) * mass.least;
+    if (2 * differ <= whole || mass.most > (1 + most_end) * mass.least)
+        return false;
+    return are_beyond_stripes(rows, now, pairs, n_pairs, near, beside);
+}
+
+static bool improves(double now, double other, double least, double times)
+{
+    return now > least && times * other < now;
+}
+
+static bool worsens(double now, double other, double least, double times)
+{
+    return other > least && other > times * now;
 }
 
 /* Returns whether two measures speak for other angles, one of them much, and none against them. */
@@ -345,25 +431,33 @@ static bool fits_better(const struct rows *rows, const struct measures *now,
                         const struct measures *other)
 {
     const double bad = bad_moment(rows), small = small_part * bad, differ = bad_difference(rows);
-    const bool com = now->com > small && better * other->com<now->com, var = now->var> small &&
-                     better * other->var<now->var, mirror = now->mirror> differ &&
-                     now->mirror > unlike_neighbors * now->smooth &&
-                     better_mirror * other->mirror<now->mirror, smooth = now->smooth> differ &&
-                     better_smooth * other->smooth < now->smooth;
+    const bool com = improves(now->com, other->com, small, better);
+    const bool var = improves(now->var, other->var, small, better);
+    const bool mirror = improves(now->mirror, other->mirror, differ, better_mirror) &&
+                        now->mirror > unlike_neighbors * now->smooth;
+    const bool smooth = improves(now->smooth, other->smooth, differ, better_smooth);
     const bool speak = com + var + mirror + smooth > 1 &&
                        (mirror || smooth || (com && now->com > bad) || (var && now->var > bad));
-    const bool against = (other->com > bad && other->com > worse * now->com) ||
-                         (other->var > bad && other->var > worse * now->var) ||
-                         (other->mirror > differ && other->mirror > worse_rows * now->mirror) ||
-                         (other->smooth > differ && other->smooth > worse_rows * now->smooth);
-    return speak && !against;
+    return speak && !worsens(now->com, other->com, bad, worse) &&
+           !worsens(now->var, other->var, bad, worse) &&
+           !worsens(now->mirror, other->mirror, differ, worse_rows) &&
+           !worsens(now->smooth, other->smooth, differ, worse_rows);
 }
+
+/* The best angles up to now leave the share `best` of the measures. */
+struct angle_trials {
+    const struct rows *rows;
+    const struct measures *now;
+    struct view_doubts *doubts;
+    double best;
+};
 
 /* Takes rows->trial for a doubt of this kind if it fits better than the angles and than what was
  * found before. */
-static void try_angles(const struct rows *rows, const struct measures *now, enum view_doubt kind,
-                       double arc, double *best, struct view_doubts *doubts)
+static void try_angles(struct angle_trials *trials, enum view_doubt kind, double second)
 {
+    const struct rows *rows = trials->rows;
+    const struct measures *now = trials->now;
     struct view_pair pairs[VIEW_PAIRS];
     int n_pairs;
     const struct measures other = view_doubts_measure(rows, rows->trial, pairs, &n_pairs);
@@ -371,12 +465,12 @@ static void try_angles(const struct rows *rows, const struct measures *now, enum
         isnan(now->mirror) || isnan(other.mirror) ? 1 : other.mirror / fmax(now->mirror, 1e-9);
     const double share = other.com / fmax(now->com, 1e-9) * other.var / fmax(now->var, 1e-9) *
                          other.smooth / fmax(now->smooth, 1e-9) * mirror;
-    if (!fits_better(rows, now, &other) || !(share < *best))
+    if (!fits_better(rows, now, &other) || !(share < trials->best))
         return;
-    *best = share;
-    doubts->kind = kind;
-    doubts->first = rows->arc;
-    doubts->second = arc;
+    trials->best = share;
+    trials->doubts->kind = kind;
+    trials->doubts->first = rows->arc;
+    trials->doubts->second = second;
 }
 
 /* Tries the numbers from `first` on in their order as texts. */
@@ -407,43 +501,62 @@ static void order_in_passes(const struct rows *rows, int64_t passes)
             rows->trial[v++] = rows->degrees[at];
 }
 
+/* Tries the angles times `times` / `over`. */
+static void try_scaled(struct angle_trials *trials, enum view_doubt kind, double times, double over,
+                       double second)
+{
+    const struct rows *rows = trials->rows;
+    for (int64_t v = 0; v < rows->n_views; v++)
+        rows->trial[v] = rows->degrees[v] * times / over;
+    try_angles(trials, kind, second);
+}
+
+/* Tries the arcs that scans have, if the declared one could be mistaken for them. */
+static void try_arcs(struct angle_trials *trials)
+{
+    static const double arcs[] = {180, 360, 190, 200, 210, 220, 240, 270};
+    const double arc = trials->rows->arc, steps = 2 * arc / (double)trials->rows->n_views;
+    if (!(arc > 150 && arc < 400))
+        return;
+    /* Arcs that differ by less than two steps, or by 4 degrees, are the same. */
+    for (size_t i = 0; i < sizeof arcs / sizeof *arcs; i++)
+        if (!(fabs(arcs[i] - arc) < fmax(4, steps)))
+            try_scaled(trials, VIEWS_OTHER_ARC, arcs[i], arc, arcs[i]);
+}
+
+/* Tries the numbers as milliradians, of which pi are 0.18 degrees, if the views then cover about
+ * half a turn or a turn. */
+static void try_milliradians(struct angle_trials *trials)
+{
+    const double arc = trials->rows->arc * 0.18 / M_PI;
+    if (fabs(arc - 180) < 10 || fabs(arc - 360) < 20)
+        try_scaled(trials, VIEWS_MILLIRADIANS, 0.18, M_PI, arc);
+}
+
+/* Tries views in other orders. */
+static void try_orders(struct angle_trials *trials)
+{
+    for (int64_t first = 0; first < 2; first++) {
+        order_as_texts(trials->rows, first);
+        try_angles(trials, VIEWS_AS_TEXTS, 0);
+    }
+    for (int64_t passes = 2; passes <= 8; passes *= 2) {
+        order_in_passes(trials->rows, passes);
+        try_angles(trials, VIEWS_IN_PASSES, (double)passes);
+    }
+}
+
+/* Doubts the angles if others fit better. */
 static void doubt_angles(const struct rows *rows, const struct measures *now,
                          struct view_doubts *doubts)
 {
-    static const double arcs[] = {180, 360, 190, 200, 210, 220, 240, 270};
-    const int64_t n = rows->n_views;
-    const double milliradians = rows->arc * 0.18 / M_PI;
-    double best = INFINITY;
-    for (size_t i = 0; rows->arc > 150 && rows->arc < 400 && i < sizeof arcs / sizeof *arcs; i++) {
-        if (fabs(arcs[i] - rows->arc) < fmax(4, 2 * rows->arc / (double)n))
-            continue;
-        for (int64_t v = 0; v < n; v++)
-            rows->trial[v] = rows->degrees[v] * arcs[i] / rows->arc;
-        try_angles(rows, now, VIEWS_OTHER_ARC, arcs[i], &best, doubts);
-    }
-    if (fabs(milliradians - 180) < 10 || fabs(milliradians - 360) < 20) {
-        for (int64_t v = 0; v < n; v++)
-            rows->trial[v] = rows->degrees[v] * 0.18 / M_PI;
-        try_angles(rows, now, VIEWS_MILLIRADIANS, milliradians, &best, doubts);
-    }
-    for (int64_t first = 0; first < 2; first++) {
-        order_as_texts(rows, first);
-        try_angles(rows, now, VIEWS_AS_TEXTS, 0, &best, doubts);
-    }
-    for (int64_t passes = 2; passes <= 8; passes *= 2) {
-        order_in_passes(rows, passes);
-        try_angles(rows, now, VIEWS_IN_PASSES, (double)passes, &best, doubts);
-    }
+    struct angle_trials trials = {rows, now, doubts, INFINITY};
+    try_arcs(&trials);
+    try_milliradians(&trials);
+    try_orders(&trials);
 }
 
 /* ---- axis ------------------------------------------------------------------------------------ */
-
-/* Returns how far the object is from the axis in a view, by the wave of the centers of mass. */
-static double place_of(const struct measures *now, double degrees)
-{
-    const double theta = degrees * M_PI / 180;
-    return now->along[0] * cos(theta) + now->along[1] * sin(theta);
-}
 
 /* Returns the square of the difference of these pairs, mirrored about `center`. What the object
  * moves over the angle that an opposite lacks is made up for. */
@@ -485,22 +598,8 @@ static void doubt_axis(const struct rows *rows, const struct measures *now, doub
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Subtracts a wave from the values. */
-static void subtract_wave(double *values, const double *degrees, int64_t n, int turns,
-                          double divisor)
-{
-    double wave[3], error;
-    if (!isfinite(ts_view_wave(values, degrees, n, turns, wave, &error)))
-        return;
-    for (int64_t v = 0; v < n; v++) {
-        const double theta = (double)turns * degrees[v] * M_PI / 180;
-        values[v] -= wave[0] + wave[1] * cos(theta) + wave[2] * sin(theta);
-        values[v] /= divisor;
-    }
-}
-
-/* Makes the moments what they are if light that changes has added the same to all of a row, so that
- * all views have the same mass. */
+/* Corrects the moments for light that changes: takes from each row the constant that leaves all
+ * views with the same mass. */
 static void level_moments(struct rows *rows)
 {
     const double width = (double)(rows->end - rows->first),
@@ -524,8 +623,8 @@ static bool find_leaps(struct rows *rows, const struct ts_axis *views, bool comp
                                        rows->first, rows->end, !comparable};
     if (!comparable)
         return ts_view_leaps(&compared, NULL, leaps);
-    subtract_wave(rows->com, rows->degrees, rows->n_views, 1, 1);
-    subtract_wave(rows->var, rows->degrees, rows->n_views, 2, 2 * rows->radius);
+    ts_view_wave_subtract(rows->com, rows->degrees, rows->n_views, 1, 1);
+    ts_view_wave_subtract(rows->var, rows->degrees, rows->n_views, 2, 2 * rows->radius);
     const double half = 0.5 * (double)(rows->end - rows->first);
     const struct view_residuals residuals = {{rows->com, rows->var},
                                              rows->mass,
@@ -550,9 +649,9 @@ static bool has_moved(const struct rows *rows, int64_t *view, double *step)
  * Small residuals count as well if an even drift explains most of them. */
 static bool drifts(const struct rows *rows, struct view_doubts *doubts)
 {
-    const struct grouped com = group_views(rows->com, rows->n_views),
-                         var = group_views(rows->var, rows->n_views),
-                         mass = group_views(rows->mass, rows->n_views);
+    const struct view_groups com = ts_view_groups(rows->com, rows->n_views),
+                             var = ts_view_groups(rows->var, rows->n_views),
+                             mass = ts_view_groups(rows->mass, rows->n_views);
     const double reach = 0.5 * (double)(rows->end - rows->first);
     doubts->first = fmax(-com.low, com.high);
     if (com.deviation <= least_drift ||
@@ -600,24 +699,31 @@ static bool doubt(struct rows *rows, const struct ts_axis *views, double axis, b
     struct view_pair pairs[VIEW_PAIRS];
     struct measures now = {0};
     struct view_leaps leaps;
+    enum view_closure closure;
     int n_pairs = 0;
     int64_t view = 0;
     double step = 0;
     bool unlike = false;
     if (comparable) {
         now = view_doubts_measure(rows, rows->degrees, pairs, &n_pairs);
-        unlike = are_unlike(rows, pairs, n_pairs);
+        unlike = are_unlike(rows, &now, pairs, n_pairs);
         if (rows->n_views >= LEAST_ANGLES)
             doubt_angles(rows, &now, doubts);
         if (doubts->kind != VIEWS_NOT_DOUBTED)
             return true;
     }
+    const struct view_closure_rows ends = {
+        rows->p, views, rows->n, axis, comparable ? rows->com : NULL, rows->var};
+    if (!ts_view_closure(&ends, &closure, &doubts->first))
+        return false;
     if (comparable)
         level_moments(rows);
     const bool moved = comparable && has_moved(rows, &view, &step);
     if (!find_leaps(rows, views, comparable, &leaps))
         return false;
-    if (leaps.n > 0) {
+    if (closure != CLOSURE_AS_SAID) {
+        doubts->kind = closure == CLOSURE_AT_END ? VIEWS_MEET : VIEWS_APART;
+    } else if (leaps.n > 0) {
         doubt_leaps(rows, comparable, &leaps, view, step, doubts);
     } else if (ts_view_alternate(rows->p, rows->degrees, rows->n_views, rows->n)) {
         doubts->kind = VIEWS_ALTERNATE;
@@ -656,7 +762,7 @@ static bool take_rows(struct rows *rows, const struct ts_axis *views, struct vie
     bool alike;
     if (!find_air(rows) || !find_moments(rows, &alike))
         return false;
-    if (are_unequal(rows, rows->trial, doubts) || !alike)
+    if (are_unequal(rows, rows->trial, rows->shape, doubts) || !alike)
         return false;
     /* noise counts less in wide bins */
     rows->bins =
@@ -672,7 +778,7 @@ bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, doub
     *doubts = (struct view_doubts){.center = NAN, .error = NAN};
     if (n_views < LEAST_VIEWS || n < LEAST_DETECTORS)
         return true;
-    double *room = malloc((size_t)(n_views * (5 + bins) + n + 1) * sizeof *room);
+    double *room = malloc((size_t)(n_views * (5 + bins) + (1 + VIEW_PAIRS) * n + 1) * sizeof *room);
     struct view_place *places = malloc((size_t)n_views * sizeof *places);
     struct rows rows = {.p = p, .n_views = n_views, .n = n, .bins = bins, .places = places};
     bool enough = false;
@@ -684,6 +790,7 @@ bool ts_view_doubts(const float *p, const struct ts_axis *views, int64_t n, doub
         rows.trial = rows.degrees + n_views;
         rows.shape = rows.trial + n_views;
         rows.sums = rows.shape + n_views * bins;
+        rows.pairs = rows.sums + n + 1;
         const bool comparable = take_rows(&rows, views, doubts);
         enough = doubts->kind != VIEWS_NOT_DOUBTED || doubt(&rows, views, axis, comparable, doubts);
     }

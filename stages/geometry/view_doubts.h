@@ -25,7 +25,9 @@ enum view_doubt {
     VIEWS_ALTERNATE, /* every second view is of another scan */
     VIEWS_UNLIKE,    /* opposite views are no mirror images */
     VIEWS_FAN,       /* first: degrees of the fan, below 0 if it turns in the other sense */
-    VIEWS_STRAY      /* first: the first view that strays, second: how many do */
+    VIEWS_STRAY,     /* first: the first view that strays, second: how many do */
+    VIEWS_MEET, /* first: a turn or half of it, whose end the last view shows, not the angles */
+    VIEWS_APART /* first: the same, and the last view is a step before its end */
 };
 struct view_doubts {
     enum view_doubt kind;

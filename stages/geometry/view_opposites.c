@@ -2,6 +2,10 @@
 #include "stages/geometry/view_opposites.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/search.h"
 
 /* Returns how far the nearest view is from the opposite of places[i], and sets which it is. */
 static double find_opposite(const struct view_place *places, int64_t n, int64_t i,
@@ -73,6 +77,41 @@ double ts_view_rows_unlike(const double *p, const double *q, int64_t n, bool mir
     for (int64_t i = 0; i < n; i++)
         view_opposites_add(&sums, p[i], q[mirrored ? n - 1 - i : i]);
     return left_of(&sums, n);
+}
+
+double ts_view_subtract_mirrored(double *row, const double *other, int64_t n, double center)
+{
+    struct sums sums = {0};
+    const double count = (double)n;
+    for (int pass = 0; pass < 2; pass++) {
+        const double bb = sums.bb - sums.b * sums.b / count,
+                     factor = bb > 0 ? (sums.ab - sums.a * sums.b / count) / bb : 0,
+                     constant = (sums.a - factor * sums.b) / count;
+        for (int64_t d = 0; d < n; d++) {
+            const double at = 2 * center - (double)d, past = at - floor(at);
+            const int64_t low = (int64_t)floor(at);
+            const double mirrored =
+                low >= 0 && low + 1 < n ? (1 - past) * other[low] + past * other[low + 1] : 0;
+            if (pass == 0)
+                view_opposites_add(&sums, row[d], mirrored);
+            else
+                row[d] -= constant + factor * mirrored;
+        }
+    }
+    return sums.aa - sums.a * sums.a / count;
+}
+
+double ts_view_stripes(const double *mean, int64_t n)
+{
+    enum { STRIPE = 9 }; /* detector pixels, of which a stripe is less than half */
+    double near[STRIPE], squares = 0;
+    for (int64_t d = 0; d + STRIPE <= n; d++) {
+        memcpy(near, mean + d, sizeof near);
+        qsort(near, STRIPE, sizeof *near, ts_compare_doubles);
+        const double off = mean[d + STRIPE / 2] - near[STRIPE / 2];
+        squares += off * off;
+    }
+    return squares;
 }
 
 bool ts_view_alternate(const float *p, const double *degrees, int64_t n_views, int64_t n)

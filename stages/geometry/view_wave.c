@@ -83,6 +83,19 @@ double ts_view_wave(const double *values, const double *degrees, int64_t n, int 
     return fit(values, degrees, n, turns, 3, wave, error);
 }
 
+void ts_view_wave_subtract(double *values, const double *degrees, int64_t n, int turns,
+                           double divisor)
+{
+    double wave[3], error;
+    if (!isfinite(ts_view_wave(values, degrees, n, turns, wave, &error)))
+        return;
+    for (int64_t v = 0; v < n; v++) {
+        const double theta = (double)turns * degrees[v] * M_PI / 180;
+        values[v] -= wave[0] + wave[1] * cos(theta) + wave[2] * sin(theta);
+        values[v] /= divisor;
+    }
+}
+
 double ts_view_wave_drift(const double *values, const double *degrees, int64_t n)
 {
     double found[UNKNOWNS], error;

@@ -12,6 +12,9 @@
  * `error` is that of c. */
 double ts_view_wave(const double *values, const double *degrees, int64_t n, int turns,
                     double wave[3], double *error);
+/* Subtracts that wave from the values, if it can be fitted, and divides them. */
+void ts_view_wave_subtract(double *values, const double *degrees, int64_t n, int turns,
+                           double divisor);
 /* Returns the part of the deviation from a wave of one period that an even drift from the first
  * view to the last explains. */
 double ts_view_wave_drift(const double *values, const double *degrees, int64_t n);

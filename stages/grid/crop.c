@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * crop: y[z][y][x] = x[z0 + z][y0 + y][x0 + x], a box of (z, y, x). An axis whose range is not
- * given is kept whole. With `unit: mm` a range is turned into indices by the positions of the
- * pixels' centers along the axis, which the result stores, so that a box that was read off a
- * picture with axes can be given as it is.
+ * given is kept whole. With `unit: mm` or `patient` a range is turned into indices by the positions
+ * of the pixels' centers along the axis, counted from the first pixel or in the patient. The result
+ * stores the latter, so that a box that was read off a picture with axes can be given as it is.
  *
  * The box of a region is found by `bounds` before a plan is made (stages/engine/stage.h: struct
  * stage_search), because the size of the output follows from it. It becomes the ranges of the axes
@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/grid.h"
 #include "stages/engine/validity.h"
 
 static const struct choice unit_choices[] = {
@@ -22,6 +23,8 @@ static const struct choice unit_choices[] = {
      "[first, end): indices from 0, of which `end` is the first that is dropped"},
     {"mm", CROP_MM,
      "[low, high]: pixels stay whose centers are within, by their positions along the axis"},
+    {"patient", CROP_PATIENT,
+     "[low, high] in mm: the same by the positions that the output file has, in the patient"},
     {NULL, 0, NULL},
 };
 
@@ -66,17 +69,28 @@ static const struct ts_numbers *range_of(const struct crop_params *params, int d
     return (const struct ts_numbers *)((const char *)params + ranges[d].offset);
 }
 
-/* Returns the position along input axis d as the output file has it: y falls with the row
- * (docs/geometry.md). */
-static double position_of(const struct ts_axis *axis, int d, int64_t i)
+/* Returns the position of index i along input axis d. If it is not that in the patient, y falls
+ * with the row (docs/geometry.md). */
+static double position_of(const struct crop_params *params, const struct ts_image *in, int d,
+                          int64_t i)
 {
-    return d == 1 ? 0 - ts_axis_position(axis, i) : ts_axis_position(axis, i);
+    const double own = ts_axis_position(&in->axes[d], i);
+    double first, step, vector[3];
+    if (params->unit == CROP_PATIENT && ts_grid_place_axis(in, d, &first, &step, vector))
+        return first + (double)i * step;
+    return d == 1 ? 0 - own : own;
+}
+
+static bool is_within(double position, double low, double high)
+{
+    return position >= low && position <= high;
 }
 
 /* Finds the indices [*first, *end) of an axis that a range keeps; none if *first >= *end. */
-static void find_range(const struct crop_params *params, const struct ts_axis *axis, int d,
+static void find_range(const struct crop_params *params, const struct ts_image *in, int d,
                        int64_t *first, int64_t *end)
 {
+    const struct ts_axis *axis = &in->axes[d];
     /* A center at an end of the range is inside, whatever the rounding of its position. */
     const double slack = 1e-6 * ts_axis_spacing(axis);
     const struct ts_numbers *range = range_of(params, d);
@@ -90,11 +104,9 @@ static void find_range(const struct crop_params *params, const struct ts_axis *a
         return;
     }
     const double low = range->values[0] - slack, high = range->values[1] + slack;
-    while (*first < *end &&
-           !(position_of(axis, d, *first) >= low && position_of(axis, d, *first) <= high))
+    while (*first < *end && !is_within(position_of(params, in, d, *first), low, high))
         ++*first;
-    while (*end > *first &&
-           !(position_of(axis, d, *end - 1) >= low && position_of(axis, d, *end - 1) <= high))
+    while (*end > *first && !is_within(position_of(params, in, d, *end - 1), low, high))
         --*end;
 }
 
@@ -104,14 +116,24 @@ static bool has_region(const struct param_set *set)
            ts_param_given(set, "mask");
 }
 
-static enum ts_status check_unit(const struct stage_context *context, const struct ts_axis *axis,
-                                 const char *name)
+static enum ts_status check_unit(const struct stage_context *context,
+                                 const struct crop_params *params, int d)
 {
+    const struct ts_axis *axis = &context->in.axes[d];
+    const char *name = ranges[d].name;
+    double first, step, vector[3];
+    if (params->unit == CROP_PATIENT &&
+        !ts_grid_place_axis(&context->in, d, &first, &step, vector)) {
+        ts_param_error(context->set, "unit", "crop-unit", context->diag,
+                       "is patient, and the image has no place in a patient along %s", name);
+        return ts_diag_hint(context->diag, "`unit: pixel`, with indices from 0");
+    }
     if (axis->unit && !strcmp(axis->unit, "mm"))
         return TS_OK;
-    return ts_param_error(context->set, name, "crop-unit", context->diag,
-                          "is in mm, and positions along %s are in '%s'", name,
-                          axis->unit ? axis->unit : "");
+    ts_param_error(context->set, name, "crop-unit", context->diag,
+                   "is in mm, and positions along %s are in '%s'", name,
+                   axis->unit ? axis->unit : "");
+    return ts_diag_hint(context->diag, "`unit: pixel`, with indices from 0");
 }
 
 static enum ts_status check_range(const struct stage_context *context,
@@ -121,8 +143,9 @@ static enum ts_status check_range(const struct stage_context *context,
     const struct ts_numbers *range = range_of(params, d);
     const char *name = ranges[d].name;
     if (range->columns == 0)
-        return params->unit == CROP_MM && has_region(context->set) ? check_unit(context, axis, name)
-                                                                   : TS_OK;
+        return params->unit != CROP_PIXEL && has_region(context->set)
+                   ? check_unit(context, params, d)
+                   : TS_OK;
     if (range->rows != 1 || range->columns != 2)
         return ts_param_error(context->set, name, "crop-list", context->diag,
                               "%" PRId64 " rows of %" PRId64
@@ -139,17 +162,18 @@ static enum ts_status check_range(const struct stage_context *context,
         return ts_diag_hint(
             context->diag, "[first, end] with whole numbers 0 <= first < end <= %" PRId64, axis->n);
     }
-    const enum ts_status status = check_unit(context, axis, name);
+    const enum ts_status status = check_unit(context, params, d);
     if (status != TS_OK)
         return status;
     int64_t first, end;
-    find_range(params, axis, d, &first, &end);
+    find_range(params, &context->in, d, &first, &end);
     if (first < end)
         return TS_OK;
     ts_param_error(context->set, name, "crop-range", context->diag,
                    "no pixel has its center within [%g, %g] mm", low, high);
     return ts_diag_hint(context->diag, "along %s the centers lie from %g to %g mm", name,
-                        position_of(axis, d, 0), position_of(axis, d, axis->n - 1));
+                        position_of(params, &context->in, d, 0),
+                        position_of(params, &context->in, d, axis->n - 1));
 }
 
 /* ---- the box of a region --------------------------------------------------------------------- */
@@ -170,13 +194,13 @@ static int64_t margin_of(const struct crop_params *params, const struct ts_axis 
     return pixels < (double)axis->n ? (int64_t)pixels : axis->n;
 }
 
-static void set_range(struct param_set *set, int d, const struct ts_axis *axis, int64_t first,
+static void set_range(struct param_set *set, int d, const struct ts_image *in, int64_t first,
                       int64_t end, double *memory)
 {
     const struct crop_params *params = set->values;
     size_t index;
     ts_param_find(set->params, set->n_params, ranges[d].name, &index);
-    const double a = position_of(axis, d, first), b = position_of(axis, d, end - 1);
+    const double a = position_of(params, in, d, first), b = position_of(params, in, d, end - 1);
     memory[0] = params->unit == CROP_PIXEL ? (double)first : fmin(a, b);
     memory[1] = params->unit == CROP_PIXEL ? (double)end : fmax(a, b);
     *(struct ts_numbers *)ts_param_field(set, index) = (struct ts_numbers){1, 2, memory};
@@ -204,7 +228,7 @@ static enum ts_status search_found(struct param_set *set, const struct stage_con
         const int64_t margin = margin_of(set->values, axis), first = (int64_t)counts[1][d] - margin;
         const int64_t end = (int64_t)counts[2][d] + margin;
         if (range_of(set->values, d)->columns == 0)
-            set_range(set, d, axis, first > 0 ? first : 0, end < axis->n ? end : axis->n,
+            set_range(set, d, &context->in, first > 0 ? first : 0, end < axis->n ? end : axis->n,
                       memory + 2 * d);
     }
     return TS_OK;
@@ -249,7 +273,7 @@ struct moves ts_crop_moves(const struct stage_context *context)
     struct moves moves = {.from = {0, 1, 2}, .sign = {1, 1, 1}};
     for (int d = 0; d < 3; d++) {
         int64_t end;
-        find_range(params_of(context), &context->in.axes[d], d, &moves.start[d], &end);
+        find_range(params_of(context), &context->in, d, &moves.start[d], &end);
         moves.n[d] = end - moves.start[d];
     }
     return moves;
@@ -283,9 +307,11 @@ const struct stage crop_stage = {
     .summary = "a box of a volume, by indices or by positions in mm",
     .doc =
         "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as "
-        "in NumPy, or with `unit: mm` positions along the axes as the output file has them, where "
-        "a pixel stays if its center is within: of a CT, x begins at 0 and rises, and y begins at "
-        "0 and falls. Origin and positions follow, so that every pixel stays where it was in the "
+        "in NumPy, or positions along the axes, where a pixel stays if its center is within. With "
+        "`unit: patient` these are positions in the patient, as output files have them: of usual "
+        "axial slices, x rises to the left, y to the back and z to the head. With `unit: mm` they "
+        "are counted from the first pixel: of a CT, x begins at 0 and rises, and y begins at 0 and "
+        "falls. Origin and positions follow, so that every pixel stays where it was in the "
         "patient. Slices outside the range of z are not read.\n\n"
         "With `above`, `below` or `mask` the smallest box of a region is found, widened by "
         "`margin`: `crop: {above: -500, margin: 10, unit: mm}` cuts the air around a patient away. "

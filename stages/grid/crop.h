@@ -10,7 +10,7 @@
 
 #include "stages/grid/moves.h"
 
-enum crop_unit { CROP_PIXEL, CROP_MM };
+enum crop_unit { CROP_PIXEL, CROP_MM, CROP_PATIENT };
 
 struct crop_params {
     struct ts_numbers z, y, x;

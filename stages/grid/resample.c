@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/description.h"
 #include "core/grid.h"
 #include "core/vector3.h"
 #include "stages/engine/border.h"
@@ -145,11 +146,6 @@ static enum ts_status check_list(const struct stage_context *context, const char
                         one ? "one number for all axes, " : "");
 }
 
-static bool is_in_mm(const struct ts_axis *axis)
-{
-    return axis->unit && !strcmp(axis->unit, "mm") && axis->spacing > 0;
-}
-
 /* An axis with uneven positions or without a spacing cannot be resampled. */
 static enum ts_status check_axes(const struct stage_context *context,
                                  const struct resample_params *params)
@@ -168,10 +164,11 @@ static enum ts_status check_axes(const struct stage_context *context,
         if (resample_shape > 0 && resample_shape != floor(resample_shape))
             return ts_param_error(context->set, "shape", "resample-list", context->diag,
                                   "%g is no number of voxels", resample_shape);
-        if (spacing > 0 && !is_in_mm(axis)) {
+        if (spacing > 0 && !(ts_axis_mm(axis) > 0)) {
             ts_param_error(context->set, "spacing", "resample-spacing", context->diag,
                            "the distance of neighbors along %s is not known in mm", name);
-            const bool others = is_in_mm(&context->in.axes[1]) && is_in_mm(&context->in.axes[2]);
+            const bool others =
+                ts_axis_mm(&context->in.axes[1]) > 0 && ts_axis_mm(&context->in.axes[2]) > 0;
             return ts_diag_hint(context->diag, d == 0 && others
                                                    ? "[x, y] leaves the slices as they are"
                                                    : "`shape` needs none");

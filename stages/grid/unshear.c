@@ -53,19 +53,19 @@ static enum ts_status unshear_resolve(const struct stage_context *context, void 
     const struct ts_image *in = &context->in;
     struct unshear_params *params = values;
     ts_sampling_defaults(context, &params->interpolation, &params->outside);
-    const char *code = NULL;
+    struct diag_site site = {
+        .code = "unshear-geometry", .span = context->set->span, .stage = context->stage->name};
     if (!in->has_geometry)
-        code = "unshear-geometry";
-    else if (in->axes[0].positions)
-        code = "axis-uneven";
-    if (code)
         return ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){
-                .code = code, .span = context->set->span, .stage = context->stage->name},
-            in->has_geometry
-                ? "the positions along z are listed one by one, and must be evenly spaced"
-                : "the image has no geometry: its input does not say how its slices lie");
+            context->diag, TS_BAD_CHAIN, &site,
+            "the image has no geometry: its input does not say how its slices lie");
+    site.code = "axis-uneven";
+    for (int d = 0; d < 3; d++)
+        if (in->axes[d].positions)
+            return ts_diag_error(
+                context->diag, TS_BAD_CHAIN, &site,
+                "the positions along %s are listed one by one, and must be evenly spaced",
+                ts_axis_name(&in->axes[d]));
     const double most = 64; /* times the size of a slice; larger shifts are no real tilt */
     for (int d = 1; d < 3; d++)
         if (fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1) > most * (double)in->axes[d].n)

@@ -39,36 +39,16 @@ static const struct param compare_params[] = {
 
 STAGE_PARAMS_OF(compare_params)
 
-static enum ts_status check_grid(const struct stage_context *context)
-{
-    const struct ts_image *reference = context->references[0], *in = &context->in;
-    const char *unit = in->unit ? in->unit : "", *other = reference->unit ? reference->unit : "";
-    if (strcmp(unit, other) != 0)
-        return ts_param_error(context->set, "reference", "reference-unit", context->diag,
-                              "has values in '%s', and the image in '%s'", other, unit);
-    for (int i = 1; i < 3; i++) {
-        const double is = ts_axis_spacing(&reference->axes[i]),
-                     expected = ts_axis_spacing(&in->axes[i]);
-        if (reference->axes[i].kind != in->axes[i].kind ||
-            !(fabs(is - expected) <= 1e-6 * expected)) {
-            ts_param_error(context->set, "reference", "reference-grid", context->diag,
-                           "has samples %g apart along %s, and the image %g along %s", is,
-                           ts_axis_name(&reference->axes[i]), expected, ts_axis_name(&in->axes[i]));
-            return ts_diag_hint(context->diag,
-                                "`resample` with `like:` puts a volume on the grid of another");
-        }
-    }
-    return TS_OK;
-}
-
 static enum ts_status compare_resolve(const struct stage_context *context, void *values)
 {
     (void)values;
     if (!context->references[0])
         return ts_param_error(context->set, "reference", "reference-missing", context->diag,
                               "names no image");
-    const enum ts_status status = ts_stage_same_shape(context, 0);
-    return status == TS_OK ? check_grid(context) : status;
+    enum ts_status status = ts_stage_same_shape(context, 0);
+    if (status == TS_OK)
+        status = ts_stage_same_unit(context, 0);
+    return status == TS_OK ? ts_stage_same_spacing(context, 0) : status;
 }
 
 static bool streams_with_input(const struct stage_context *context, int reference)

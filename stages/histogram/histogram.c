@@ -176,36 +176,36 @@ static int histogram_table(bool reference, int table)
     return table >= TABLE_LABEL_COUNTS && !reference ? table - distances : table;
 }
 
+static const struct {
+    const char *name, *doc;
+} table_texts[] = {
+    [TABLE_COUNTS] = {"counts", "values in each bin"},
+    [TABLE_EDGES] = {"edges",
+                     "edges of the bins, one more than bins; the last bin holds its upper edge"},
+    [TABLE_UNDERFLOW] = {"underflow", "values below the first edge"},
+    [TABLE_OVERFLOW] = {"overflow", "values above the last edge"},
+    [TABLE_NAN] = {"nan", "values that are not numbers"},
+    [TABLE_REFERENCE] = {"reference_counts", "values of the reference in each bin"},
+    [TABLE_DISTANCES] = {"distances",
+                         "total variation and Kolmogorov-Smirnov distance to the reference, as "
+                         "shares; values outside the range count at its nearer end"},
+    [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; "
+                                          "values outside the range count at its nearer end"},
+    [TABLE_LABEL_COUNTS] = {"label_counts", "values under each label in each bin"},
+    [TABLE_LABEL_UNDERFLOW] = {"label_underflow", "values under each label below the first edge"},
+    [TABLE_LABEL_OVERFLOW] = {"label_overflow", "values under each label above the last edge"},
+    [TABLE_LABEL_NAN] = {"label_nan", "values under each label that are not numbers"},
+    [TABLE_OTHER_COUNTS] = {"other_counts",
+                            "values in each bin whose label is not one of 0 to n_labels - 1"},
+    [TABLE_OTHER_OUTSIDE] =
+        {"other_outside",
+         "values with such a label below the first edge, above the last one, and not numbers"},
+};
+
 /* Describes the tables, and returns how many there are. This is tables() of the reduction. */
 static int histogram_tables(const struct stage_context *context,
                             struct stage_table out[STAGE_TABLES])
 {
-    static const struct {
-        const char *name, *doc;
-    } texts[] = {
-        [TABLE_COUNTS] = {"counts", "values in each bin"},
-        [TABLE_EDGES] =
-            {"edges", "edges of the bins, one more than bins; the last bin holds its upper edge"},
-        [TABLE_UNDERFLOW] = {"underflow", "values below the first edge"},
-        [TABLE_OVERFLOW] = {"overflow", "values above the last edge"},
-        [TABLE_NAN] = {"nan", "values that are not numbers"},
-        [TABLE_REFERENCE] = {"reference_counts", "values of the reference in each bin"},
-        [TABLE_DISTANCES] = {"distances",
-                             "total variation and Kolmogorov-Smirnov distance to the reference, as "
-                             "shares; values outside the range count at its nearer end"},
-        [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; "
-                                              "values outside the range count at its nearer end"},
-        [TABLE_LABEL_COUNTS] = {"label_counts", "values under each label in each bin"},
-        [TABLE_LABEL_UNDERFLOW] = {"label_underflow",
-                                   "values under each label below the first edge"},
-        [TABLE_LABEL_OVERFLOW] = {"label_overflow", "values under each label above the last edge"},
-        [TABLE_LABEL_NAN] = {"label_nan", "values under each label that are not numbers"},
-        [TABLE_OTHER_COUNTS] = {"other_counts",
-                                "values in each bin whose label is not one of 0 to n_labels - 1"},
-        [TABLE_OTHER_OUTSIDE] =
-            {"other_outside",
-             "values with such a label below the first edge, above the last one, and not numbers"},
-    };
     const struct histogram_params *params = context->params;
     const bool reference = context->references[HISTOGRAM_REFERENCE - 1] != NULL;
     const bool labels = context->references[HISTOGRAM_LABELS - 1] != NULL;
@@ -229,8 +229,8 @@ static int histogram_tables(const struct stage_context *context,
                    real = in_values || i == TABLE_DISTANCES;
         if ((of_labels && !labels) || (of_reference && !reference))
             continue;
-        out[n] =
-            ts_scope_table(context, texts[i].name, texts[i].doc, real ? TS_F64 : TS_U64, in_values);
+        out[n] = ts_scope_table(context, table_texts[i].name, table_texts[i].doc,
+                                real ? TS_F64 : TS_U64, in_values);
         if (of_labels && i < TABLE_OTHER_COUNTS)
             ts_scope_axis(&out[n], TS_AXIS_ITEM, params->n_labels);
         if (axes[i].n > 0)
@@ -508,8 +508,8 @@ bool ts_histogram_known_bins(const struct stage_context *context)
     return ts_histogram_fixed_bins(context) || context->round > 0;
 }
 
-/* Without a range, the bins follow from the image's own counts, so a reference cannot be counted in
- * bins before. Nor can a part of the image that other processes complete. */
+/* If the bins are not known yet, they follow from the counts of the image itself. So only the whole
+ * image can be binned then: no reference, and no image of which other processes count a part. */
 bool ts_histogram_binned(const struct stage_context *context, int input)
 {
     const bool whole = input == 0 && (!context->joined || ts_scope_is_slice(context));

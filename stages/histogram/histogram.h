@@ -79,7 +79,8 @@ enum {
 };
 
 /* Set *counts to those of the slices, by any method that the CPU has; HISTOGRAM_AUTO counts as
- * other stages do. If a method has tables, the last one is left in the memory of the lanes. */
+ * other stages do. Methods with tables keep them in the memory behind the counts, which is then not
+ * cleared again. */
 void ts_histogram_values_of(enum histogram_method method, struct value_counts *counts,
                             const struct ts_image *slices);
 void ts_histogram_bins_of(enum histogram_method method, struct bin_counts *counts,

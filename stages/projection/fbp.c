@@ -24,6 +24,9 @@ static void warn_of_field(const struct stage_context *context,
 {
     const struct diag_site site = {
         .code = "axis-near-end", .span = context->set->span, .stage = context->stage->name};
+    const bool given = ts_param_given(context->set, "center");
+    if (given ? context->set->resolved : context->set->axis_later)
+        return; /* it was said before, or is to be said of the axis that is found */
     const int64_t n = context->in.axes[2].n;
     const double left = params->center, right = (double)(n - 1) - params->center,
                  nearer = fmin(left, right);
@@ -126,7 +129,10 @@ const struct stage fbp_stage = {
         "at opposite views. It warns if the rotation axis is more than a detector pixel from where "
         "it is taken to be (`center-off`) or leans (`center-leans`), if the views contradict their "
         "angles and fit others much better (`angles-contradicted`: another range, milliradians, "
-        "frames in the order of texts or taken in passes), if views leap or stray, since some are "
+        "frames in the order of texts or taken in passes), if the last view shows what the first "
+        "does "
+        "and the angles do not say so, or the other way about (`angles-end`, also of rows that do "
+        "not end in air), if views leap or stray, since some are "
         "lost or in another place (`angles-contradicted`, also of rows that do not end in air), "
         "and if the sample leaps (`sample-moved`). Noise of 2 % of the most that is seen "
         "leaves most of that visible; of 20 % an axis that is off by a tenth of the row. An even "

@@ -6,6 +6,8 @@
  */
 #include "stages/projection/filter.h"
 
+#include "stages/engine/distances.h"
+
 #include <string.h>
 
 struct row_filter ts_filter_of(const struct stage_context *context)
@@ -22,7 +24,7 @@ static enum ts_status filter_resolve(const struct stage_context *context, void *
 {
     struct filter_params *params = values;
     ts_row_filter_resolve(context, params->filter, params->unit);
-    return TS_OK;
+    return ts_stage_needs_even(context);
 }
 
 static enum ts_status filter_shape(const struct stage_context *context, struct ts_image *out)

@@ -11,8 +11,8 @@
 
 #include "stages/geometry/beam.h"
 
-/* Return the bytes of scratch for n slices and this many threads. It must be on a 64-byte boundary
- * and is not cleared. */
+/* Return the bytes of scratch, which must begin on a 64-byte boundary and need not be cleared. n:
+ * number of slices. */
 size_t ts_joseph_project_scratch(const struct beam_scan *scan, int threads);
 size_t ts_joseph_backproject_scratch(const struct beam_scan *scan, int64_t n, int threads);
 

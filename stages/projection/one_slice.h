@@ -17,8 +17,8 @@ enum {
         32 /* most samples behind the block's last one that are read, whatever their values */
 };
 
-/* Adds the block's lines to the sums of n detector pixels, 1 to DETECTOR_RUN, of a parallel beam or
- * a fan. `run` is filled up to a multiple of ONE_SLICE_RAYS. */
+/* Adds the block's lines to the sums of n <= DETECTOR_RUN detector pixels of a parallel beam or a
+ * fan. Callers fill `run` up to a multiple of ONE_SLICE_RAYS. */
 typedef void one_slice_projector(const struct slice_block *block, const struct ray_run *run,
                                  bool fan, int64_t n, float *sums);
 /* Returns the function for this machine's vectors, or NULL if they are shorter than 32 bytes. */

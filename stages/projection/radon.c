@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/engine/distances.h"
 #include "stages/engine/scratch.h"
 #include "stages/engine/validity.h"
 #include "stages/geometry/beam.h"
@@ -244,9 +245,12 @@ static enum ts_status resolve_source(const struct stage_context *context,
         params->source_axis = params->source_detector = 0;
         return TS_OK;
     }
-    if ((x->unit && strcmp(x->unit, "mm") != 0) || (y->unit && strcmp(y->unit, "mm") != 0))
-        return ts_param_error(context->set, "source_axis", "source-unit", context->diag,
-                              "is in mm, and the image's spacing is in %s", x->unit);
+    if (!(ts_axis_mm(x) > 0 && ts_axis_mm(y) > 0)) {
+        ts_param_error(context->set, "source_axis", "source-unit", context->diag,
+                       "is in mm, and the distance of the image's pixels is not known in mm");
+        return ts_diag_hint(context->diag, "leave beam, source_axis and source_detector out: a "
+                                           "parallel beam needs no distances in mm");
+    }
     const struct beam_geometry grid = {.n_rows = y->n,
                                        .n_columns = x->n,
                                        .row_spacing = ts_axis_spacing(y),
@@ -345,7 +349,9 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     struct radon_params *params = values;
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
     const double dy = ts_axis_spacing(y), dx = ts_axis_spacing(x);
-    enum ts_status status = resolve_views(context, params);
+    enum ts_status status = ts_stage_needs_even(context);
+    if (status == TS_OK)
+        status = resolve_views(context, params);
     if (status == TS_OK)
         status = resolve_source(context, params);
     if (status == TS_OK)

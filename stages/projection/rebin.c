@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "stages/engine/distances.h"
 
 enum { MOST_DETECTORS = 1 << 20 };
 
@@ -69,7 +70,8 @@ static enum ts_status check_range(const struct stage_context *context, bool *who
     free(sorted);
     *whole = range.whole;
     if (range.whole || range.degrees >= range.needed - 1e-6) {
-        warn_of_missing_rays(context, &scan, range.whole);
+        if (!context->set->axis_later)
+            warn_of_missing_rays(context, &scan, range.whole);
         return TS_OK;
     }
     ts_diag_error(context->diag, TS_BAD_CHAIN,
@@ -87,7 +89,7 @@ static enum ts_status rebin_resolve(const struct stage_context *context, void *v
     struct rebin_params *params = values;
     const struct ts_axis *view = &context->in.axes[1], *detector = &context->in.axes[2];
     const struct ts_beam *beam = &context->in.beam;
-    if (ts_views_need_angles(context) != TS_OK)
+    if (ts_stage_needs_even(context) != TS_OK || ts_views_need_angles(context) != TS_OK)
         return TS_BAD_CHAIN;
     if (!ts_param_given(context->set, "views"))
         params->views = view->n;

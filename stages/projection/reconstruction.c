@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "stages/engine/distances.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/backprojection.h"
 #include "stages/projection/joseph.h"
@@ -202,10 +203,8 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context,
                                          struct reconstruction_params *params)
 {
     const struct ts_axis *detector = &context->in.axes[2];
-    if (detector->positions)
-        return ts_param_error(
-            context->set, "center", "detectors-uneven", context->diag,
-            "the detector pixels' positions are listed one by one, and must be evenly spaced");
+    if (ts_stage_needs_even(context) != TS_OK)
+        return TS_BAD_CHAIN;
     if (!ts_param_given(context->set, "rows"))
         params->rows = detector->n;
     if (!ts_param_given(context->set, "columns"))
@@ -218,7 +217,7 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context,
     if (!ts_param_given(context->set, "row_spacing"))
         params->row_spacing = params->pixel_size;
     if (!ts_param_given(context->set, "center"))
-        params->center = -detector->first / ts_axis_spacing(detector);
+        params->center = ts_stage_axis_pixel(context);
     enum ts_status status = ts_views_need_angles(context);
     if (status == TS_OK)
         status = check_geometry(context, params);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * apply_mask: y = x inside the mask, which is where the mask is valid, a number and not 0. Outside,
- * y = value; or y = x and the pixel becomes invalid, which the framework records
- * (stages/engine/stage.h: masks).
+ * y = value; or y = x and the pixel becomes invalid.
  */
 #include "stages/regions/apply_mask.h"
 
@@ -87,6 +86,8 @@ static enum ts_status apply_mask_map(const struct stage_context *context, const 
         if (!masks(context))
             fill_outside(mask, z, ts_slice_data(out, z), n, element, &value);
     }
+    if (masks(context) && out->valid)
+        ts_valid_choose(in, mask, out, context->threads);
     return TS_OK;
 }
 

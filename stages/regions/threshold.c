@@ -2,11 +2,11 @@
  *
  * threshold: y = 1 if above < x < below, else 0; or with a threshold t that is found, y = 1 if x >
  * t (side above) or x <= t (side below). t is Otsu's threshold, by the rule of
- * skimage.filters.threshold_otsu, or a percentile.
+ * skimage.filters.threshold_otsu, by that of threshold_triangle, or a percentile.
  *
  * Values are compared as integer keys of the same order, so that one loop serves every type. The
  * keys of NaN are beyond those of all numbers, so NaN always gives 0. 8- and 16-bit integers are
- * counted value by value; others need a second round, for the bins of Otsu's rule or the lower
+ * counted value by value; others need a second round, for the bins of a rule or the lower
  * halves of the keys of a percentile. All counts are integers.
  */
 #include "stages/regions/threshold.h"
@@ -48,12 +48,42 @@ int64_t ts_otsu(const uint64_t *counts, size_t n)
     return best;
 }
 
+/* The distance from the line is (peak x - width count(x)) / sqrt(peak^2 + width^2), if x is the
+ * distance from the end; the first of equally distant values, seen from the end, counts. */
+int64_t ts_triangle(const uint64_t *counts, size_t n)
+{
+    int64_t first = -1, last = -1, peak = 0;
+    for (int64_t i = 0; i < (int64_t)n; i++) {
+        first = counts[i] > 0 && first < 0 ? i : first;
+        last = counts[i] > 0 ? i : last;
+        peak = counts[i] > counts[peak] ? i : peak;
+    }
+    if (first < 0)
+        return -1;
+    const bool above = peak - first < last - peak;
+    const int64_t end = above ? last : first, width = above ? last - peak : peak - first;
+    int64_t best = end;
+    __int128 most = -1;
+    for (int64_t x = 0; x < width; x++) {
+        const int64_t i = above ? end - x : end + x;
+        const __int128 apart = (__int128)counts[peak] * x - (__int128)counts[i] * width;
+        if (x == 0 || apart > most) {
+            most = apart;
+            best = i;
+        }
+    }
+    return best;
+}
+
 enum { MOST_BINS = 65536, CHUNK = 1024 };
 
 static const struct choice method_choices[] = {
     {"value", THRESHOLD_VALUE, "`above` and `below`, or one of them"},
     {"otsu", THRESHOLD_OTSU,
      "the threshold that parts the values into the two classes furthest apart (Otsu, 1979)"},
+    {"triangle", THRESHOLD_TRIANGLE,
+     "the value whose count is furthest below the line from the peak of the histogram to its "
+     "further end (Zack, 1977), for images that are mostly background"},
     {"percentile", THRESHOLD_PERCENTILE, "the value at `percentile`"},
     {0},
 };
@@ -75,8 +105,9 @@ static const struct param threshold_params[] = {
     PARAM(struct threshold_params, percentile, .unit = "%", .min = 0, .max = 100, .init.r = 50,
           .doc = "percentile of the values that is the threshold, with method percentile"),
     PARAM(struct threshold_params, bins, .min = 2, .max = MOST_BINS, .init.i = 256,
-          .doc = "bins between the smallest and the largest value, with method otsu of 32-bit "
-                 "integers and floats; other integers are counted value by value"),
+          .doc =
+              "bins between the smallest and the largest value, with methods otsu and triangle of "
+              "32-bit integers and floats; other integers are counted value by value"),
     PARAM(struct threshold_params, side, .choices = side_choices, .init.choice = THRESHOLD_ABOVE,
           .doc = "which side of a threshold that is found becomes 1"),
     PARAM(struct threshold_params, scope, .choices = ts_scope_series_choices,
@@ -86,6 +117,12 @@ static const struct param threshold_params[] = {
 };
 
 STAGE_PARAMS_OF(threshold_params)
+
+bool ts_threshold_by_rule(const struct stage_context *context)
+{
+    return params_of(context)->method == THRESHOLD_OTSU ||
+           params_of(context)->method == THRESHOLD_TRIANGLE;
+}
 
 bool ts_threshold_by_value(const struct stage_context *context)
 {
@@ -137,7 +174,8 @@ static enum ts_status threshold_resolve(const struct stage_context *context, voi
     }
     if (params->method != THRESHOLD_PERCENTILE)
         ts_param_idle(context->set, "percentile");
-    if (params->method != THRESHOLD_OTSU || ts_threshold_by_value(context))
+    if ((params->method != THRESHOLD_OTSU && params->method != THRESHOLD_TRIANGLE) ||
+        ts_threshold_by_value(context))
         ts_param_idle(context->set, "bins");
     return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
@@ -163,8 +201,7 @@ static int threshold_rounds(const struct stage_context *context)
 
 bool ts_threshold_ranging(const struct stage_context *context)
 {
-    return params_of(context)->method == THRESHOLD_OTSU &&
-           context->round + 1 < threshold_rounds(context);
+    return ts_threshold_by_rule(context) && context->round + 1 < threshold_rounds(context);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -173,7 +210,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return 0;
     if (ts_threshold_by_value(context))
         return ts_value_counts_bytes(context->in.dtype);
-    if (params_of(context)->method == THRESHOLD_OTSU)
+    if (ts_threshold_by_rule(context))
         return ts_threshold_ranging(context) ? sizeof(struct value_range)
                                              : ts_bin_counts_bytes(params_of(context)->bins);
     return ts_threshold_by_ends(context) ? sizeof(struct percentile_ends)
@@ -192,7 +229,7 @@ static void threshold_reduce(const struct stage_context *context, int input,
         ts_value_counts_of(partial, slices);
     } else if (ts_threshold_ranging(context)) {
         ts_value_range_reduce(context, input, slices, partial);
-    } else if (params_of(context)->method == THRESHOLD_OTSU) {
+    } else if (ts_threshold_by_rule(context)) {
         ts_bin_counts_of(partial, &((const struct threshold_result *)context->result)->bins,
                          slices);
     } else {
@@ -211,7 +248,7 @@ static void threshold_merge(const struct stage_context *context, int input, void
         ts_value_counts_merge(into, from);
     else if (ts_threshold_ranging(context))
         ts_value_range_merge(into, from);
-    else if (params_of(context)->method == THRESHOLD_OTSU)
+    else if (ts_threshold_by_rule(context))
         ts_bin_counts_merge(into, from);
     else
         ts_percentile_merge(into, from, context->round, search_of(context));
@@ -224,22 +261,24 @@ static size_t result_bytes(const struct stage_context *context)
     return searches ? sizeof(struct threshold_result) : offsetof(struct threshold_result, search);
 }
 
-/* Returns Otsu's threshold: a value of the image, or the middle of a bin; NaN if nothing was
+/* Returns the threshold of a rule: a value of the image, or the middle of a bin; NaN if nothing was
  * counted. */
-static double find_otsu(const struct stage_context *context, const void *total,
-                        const struct bins *bins)
+static double find_by_rule(const struct stage_context *context, const void *total,
+                           const struct bins *bins)
 {
+    int64_t (*const rule)(const uint64_t *, size_t) =
+        params_of(context)->method == THRESHOLD_OTSU ? ts_otsu : ts_triangle;
     double low, high;
     if (ts_threshold_by_value(context)) {
         const struct value_counts *counts = total;
         ts_dtype_range(context->in.dtype, &low, &high);
-        return counts->n == 0 ? (double)NAN
-                              : low + counts->low +
-                                    (double)ts_otsu(counts->counts + counts->low,
-                                                    counts->high - counts->low + 1);
+        return counts->n == 0
+                   ? (double)NAN
+                   : low + counts->low +
+                         (double)rule(counts->counts + counts->low, counts->high - counts->low + 1);
     }
     const uint64_t *counts = ((const struct bin_counts *)total)->slots + 1;
-    const int64_t found = ts_otsu(counts, (size_t)bins->n);
+    const int64_t found = rule(counts, (size_t)bins->n);
     uint64_t all = 0;
     for (int64_t i = 0; i < bins->n; i++)
         all += counts[i];
@@ -270,15 +309,15 @@ static enum ts_status threshold_finish(const struct stage_context *context,
 {
     struct threshold_result *found = result;
     const enum ts_dtype dtype = context->in.dtype;
-    const bool otsu = params_of(context)->method == THRESHOLD_OTSU;
+    const bool rule = ts_threshold_by_rule(context);
     if (context->round + 1 < threshold_rounds(context)) {
-        if (otsu)
+        if (rule)
             ts_bins_init_data(&found->bins, totals[0], params_of(context)->bins);
         else
             ts_percentile_locate(&found->search, totals[0], &params_of(context)->percentile, 1);
         return TS_OK;
     }
-    const double threshold = otsu ? find_otsu(context, totals[0], &found->bins)
+    const double threshold = rule ? find_by_rule(context, totals[0], &found->bins)
                                   : find_percentile(context, totals[0], &found->search);
     found->keys = params_of(context)->side == THRESHOLD_ABOVE
                       ? ts_value_keys_above(dtype, threshold)
@@ -363,7 +402,8 @@ const struct stage threshold_stage = {
         "those up to it. It is the rule of `skimage.filters.threshold_otsu` (N. Otsu, 1979): 8- "
         "and 16-bit integers are counted value by value; floats and 32-bit integers in `bins` bins "
         "between the smallest and the largest finite value, and t is the middle of a bin. The "
-        "variance between the classes is compared from exact counts. `method: percentile` takes "
+        "variance between the classes is compared from exact counts. `method: triangle` is "
+        "`skimage.filters.threshold_triangle` on the same counts. `method: percentile` takes "
         "the value at a percentile (rule `linear` of `numpy.percentile`, exact for every type). "
         "The threshold is written as the table `threshold`; `above` with that number gives the "
         "same mask again.\n\n"
@@ -383,7 +423,8 @@ const struct stage threshold_stage = {
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(threshold_cuda),
     .counts_values = true,
-    .bench = "above=100|method=otsu|method=otsu scope=slice|method=percentile|method=percentile "
+    .bench = "above=100|method=otsu|method=triangle|method=otsu "
+             "scope=slice|method=percentile|method=percentile "
              "scope=slice",
     .tolerance = {.why = "values are compared, and counts of values are exact"},
 };

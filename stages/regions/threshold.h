@@ -16,7 +16,7 @@
 #include "stages/engine/stage.h"
 #include "stages/values/value_keys.h"
 
-enum threshold_method { THRESHOLD_VALUE, THRESHOLD_OTSU, THRESHOLD_PERCENTILE };
+enum threshold_method { THRESHOLD_VALUE, THRESHOLD_OTSU, THRESHOLD_TRIANGLE, THRESHOLD_PERCENTILE };
 enum threshold_side { THRESHOLD_ABOVE, THRESHOLD_BELOW };
 
 struct threshold_params {
@@ -30,20 +30,22 @@ struct threshold_params {
 };
 
 struct threshold_result {
-    struct bins bins; /* for Otsu's rule with 32-bit values; kernels read them at the beginning of
-                       * the result */
-    struct key_range keys;           /* keys of the values that become 1 */
+    struct bins bins;      /* for a rule with 32-bit values; kernels read them at the beginning of
+                            * the result */
+    struct key_range keys; /* keys of the values that become 1 */
     struct percentile_search search; /* the struct ends before this if no second round is needed */
 };
 
 /* Returns the keys of the values that become 1, if the threshold is given. */
 struct key_range ts_threshold_given(const struct stage_context *context);
+/* Returns true if a rule finds the threshold in a histogram: Otsu's or the triangle. */
+bool ts_threshold_by_rule(const struct stage_context *context);
 /* Returns true if each value has its own count: for 8- and 16-bit integers. */
 bool ts_threshold_by_value(const struct stage_context *context);
 /* Returns true for percentiles of slices of 32-bit values on a device, which are found in one
  * round: totals are percentile_ends. */
 bool ts_threshold_by_ends(const struct stage_context *context);
-/* Returns true in the round of Otsu's rule that only looks for the range of the bins. */
+/* Returns true in the round of a rule that only looks for the range of the bins. */
 bool ts_threshold_ranging(const struct stage_context *context);
 
 /* ---- otsu --------------------------------------------------------------------------------------
@@ -55,5 +57,14 @@ bool ts_threshold_ranging(const struct stage_context *context);
  * counts[i] times: the first of equally good ones, or the index of the only value that occurs.
  * Returns -1 if nothing was counted. */
 int64_t ts_otsu(const uint64_t *counts, size_t n);
+
+/* ---- triangle ----------------------------------------------------------------------------------
+ *
+ * The threshold of an image that is mostly background (G. Zack, W. Rogers and S. Latt, 1977): a
+ * line goes from the peak of the histogram to its further end, and the threshold is the value whose
+ * count is furthest below the line. */
+
+/* Returns its index, as ts_otsu() does. */
+int64_t ts_triangle(const uint64_t *counts, size_t n);
 
 #endif

@@ -17,6 +17,7 @@
 #include "core/clamp.h"
 #include "core/memory.h"
 #include "core/search.h"
+#include "stages/engine/distances.h"
 #include "stages/engine/stage.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/scan/center_search.h"
@@ -352,10 +353,8 @@ static enum ts_status center_resolve(const struct stage_context *context, void *
     const bool automatic = params->method == CENTER_AUTO;
     if (automatic)
         params->method = ts_param_given(context->set, "center") ? CENTER_GIVEN : CENTER_SINOGRAM;
-    if (context->in.axes[2].positions)
-        return ts_param_error(
-            context->set, "method", "detectors-uneven", context->diag,
-            "a center is an index, and these detector pixels are not evenly spaced");
+    if (ts_stage_needs_even(context) != TS_OK)
+        return TS_BAD_CHAIN;
     if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
         return refuse_fan(context, params);
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");

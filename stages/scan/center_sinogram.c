@@ -525,26 +525,24 @@ static struct center_fit refine_within(struct center_buffers *buffers, double ce
     return fit;
 }
 
-/* Returns the mean logarithm of the ratio of powers that remain for a center to those of both
- * halves. */
+/* Returns the misfit: the weighted mean over the cells of log(power of A + B exp(...) / power of A
+ * and of B): 0 if the halves have nothing in common, and the lower, the better they cancel. */
 static double misfit_of(const struct center_buffers *buffers, double center, struct cells *cells)
 {
     const struct center_elements *e = &buffers->elements;
-    double sum = 0, weights = 0;
+    double both[MOST_CELLS] = {0}, sum = 0, weights = 0;
     int64_t at = 0;
-    for (int c = 0; c < cells->n; c++)
-        cells->slope[c] = 0;
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= buffers->half.n_detectors / 2; k++)
         for (int64_t end = at + center_padded(center_column_count(buffers->half.n_views, k));
              at < end; at++)
-            cells->slope[e->cell[at]] += (double)e->a_re[at] * (double)e->a_re[at] +
-                                         (double)e->a_im[at] * (double)e->a_im[at] +
-                                         (double)e->b_re[at] * (double)e->b_re[at] +
-                                         (double)e->b_im[at] * (double)e->b_im[at];
+            both[e->cell[at]] += (double)e->a_re[at] * (double)e->a_re[at] +
+                                 (double)e->a_im[at] * (double)e->a_im[at] +
+                                 (double)e->b_re[at] * (double)e->b_re[at] +
+                                 (double)e->b_im[at] * (double)e->b_im[at];
     find_powers(buffers, center, cells);
     for (int c = 0; c < cells->n; c++) {
-        if (cells->slope[c] > 0)
-            sum += cells->weight[c] * log(cells->power[c] * cells->weight[c] / cells->slope[c]);
+        if (both[c] > 0)
+            sum += cells->weight[c] * log(cells->power[c] * cells->weight[c] / both[c]);
         weights += cells->weight[c];
     }
     return sum / weights;

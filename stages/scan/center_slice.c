@@ -146,8 +146,8 @@ enum { MANY_PAIRS = 8 }; /* this many pairs of opposite views are believed */
  * simulated scans, nine of ten of which have their axis within it (lab/peers/center_study.py). */
 static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3,
                     least_error_of_mass = 0.3;
-/* The center of mass is trusted if its deviation is at most this fraction of the detector. It
- * contradicts a center that is this many times as far away. */
+/* The center of mass is trusted up to a deviation of this share of the detector. Of two centers it
+ * contradicts one this many times as far from it. */
 static const double trusted_share = 1.0 / 48;
 enum { CONTRADICTS = 4 };
 /* The centers of two methods are different if they are further apart than this many times their

@@ -61,8 +61,8 @@ size_t ts_center_slice_scratch_bytes(const struct stage_context *context);
 
 /* Refuses values that cannot be searched. Errors: center-nonfinite, center-constant. */
 enum ts_status ts_center_slice_check(const struct center_slice *slice);
-/* Writes the center and the tables. Errors: center-edge, if the best trial is the outermost, and
- * center-mass. Warnings: center-alike, or center-uncertain, or center-truncated and
+/* Writes the center and the tables. Errors: center-mass, and center-edge if the best trial is
+ * outermost. Warnings: center-alike, or center-uncertain, or any of center-truncated,
  * center-ambiguous. */
 enum ts_status ts_center_slice_search(const struct center_slice *slice,
                                       const struct ts_image *tables, double *center);

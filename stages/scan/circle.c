@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/engine/distances.h"
 #include "stages/engine/validity.h"
 
 static const struct param circle_params[] = {
@@ -27,14 +28,8 @@ static enum ts_status circle_resolve(const struct stage_context *context, void *
 {
     struct circle_params *params = values;
     ts_stage_default_air(context, "value", &params->value);
-    if (context->in.axes[1].unit && context->in.axes[2].unit &&
-        strcmp(context->in.axes[1].unit, context->in.axes[2].unit))
-        return ts_diag_error(context->diag, TS_BAD_CHAIN,
-                             &(struct diag_site){.code = "circle-units",
-                                                 .span = context->set->span,
-                                                 .stage = context->stage->name},
-                             "rows are %s apart and columns %s, expected one unit",
-                             context->in.axes[1].unit, context->in.axes[2].unit);
+    if (ts_stage_needs_even(context) != TS_OK)
+        return TS_BAD_CHAIN;
     return ts_constant_check(context, "value", params->value);
 }
 

@@ -6,17 +6,12 @@
  */
 #include "stages/scan/flip.h"
 
+#include "stages/engine/distances.h"
+
 static enum ts_status flip_resolve(const struct stage_context *context, void *values)
 {
     (void)values;
-    if (!context->in.axes[2].positions)
-        return TS_OK;
-    ts_diag_error(
-        context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){
-            .code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
-        "the detector pixels' positions are listed one by one, and must be evenly spaced");
-    return TS_BAD_CHAIN;
+    return ts_stage_needs_even(context);
 }
 
 static enum ts_status flip_shape(const struct stage_context *context, struct ts_image *out)
@@ -58,7 +53,7 @@ static enum ts_status flip_map(const struct stage_context *context, const struct
 
 const struct stage flip_stage = {
     .name = "flip",
-    .traits = TRAIT_NEW_DETECTOR,
+    .traits = TRAIT_NEW_DETECTOR | TRAIT_MIRRORS,
     .summary = "the detector pixels of a sinogram in the opposite order",
     .doc = "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at "
            "detector pixel c is at n - 1 - c after it. For scans whose detector pixels run the "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * minus_log: y = -log(t) of a transmission t = I / I0, the line integral of the attenuation (J. H.
- * Lambert, 1760; A. Beer, 1852). The logarithm is that of stages/scan/log_f32.h, so that both
+ * Lambert, 1760; A. Beer, 1852). The logarithm is that of stages/values/log_f32.h, so that both
  * devices give the same bytes. Values that have no logarithm are counted first, by kind and by
  * slice, and the parameters decide whether the run ends or goes on.
  */
@@ -10,7 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "stages/scan/log_f32.h"
+#include "stages/values/log_f32.h"
 
 enum { CHUNK = 4096 };
 

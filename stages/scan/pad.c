@@ -7,6 +7,8 @@
  */
 #include "stages/scan/pad.h"
 
+#include "stages/engine/distances.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -35,15 +37,8 @@ static enum ts_status pad_resolve(const struct stage_context *context, void *val
         params->left = diagonal;
     if (!ts_param_given(context->set, "right"))
         params->right = diagonal;
-    if (detectors->positions) {
-        ts_diag_error(context->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "detectors-uneven",
-                                          .span = context->set->span,
-                                          .stage = context->stage->name},
-                      "the detector pixels of this sinogram stand at uneven distances, which say "
-                      "nothing about further ones");
+    if (ts_stage_needs_even(context) != TS_OK)
         return TS_BAD_CHAIN;
-    }
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 

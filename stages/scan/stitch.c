@@ -16,6 +16,7 @@
 
 #include "core/clamp.h"
 #include "core/memory.h"
+#include "stages/engine/distances.h"
 #include "stages/scan/stitch_views.h"
 
 /* Views are placed by their angles modulo 360 degrees, from the first view on and in the sense in
@@ -238,12 +239,10 @@ static enum ts_status stitch_resolve(const struct stage_context *context, void *
 {
     struct stitch_params *params = values;
     const struct ts_axis *detector = &context->in.axes[2];
-    if (detector->positions)
-        return ts_param_error(
-            context->set, "center", "detectors-uneven", context->diag,
-            "the detector pixels' positions are listed one by one, and must be evenly spaced");
+    if (ts_stage_needs_even(context) != TS_OK)
+        return TS_BAD_CHAIN;
     if (!ts_param_given(context->set, "center"))
-        params->center = -detector->first / ts_axis_spacing(detector);
+        params->center = ts_stage_axis_pixel(context);
     if (!ts_param_given(context->set, "detectors"))
         params->detectors = 2 * detector->n - 1;
     if (!(params->center >= 0 && params->center <= (double)(detector->n - 1)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameter `scope` is found by its name, so a stage only needs to have it; its values are
- * those of enum scope.
+ * The parameters `scope` and `axis` are found by their names, and `axis` by its choices too, so a
+ * stage only needs to have them; their values are those of enum scope and enum scope_along.
  */
 #include "stages/values/scope.h"
 
@@ -41,6 +41,40 @@ bool ts_scope_is_slice(const struct stage_context *context)
 bool ts_scope_is_series(const struct stage_context *context)
 {
     return scope_of(context) == SCOPE_SERIES;
+}
+
+const struct choice ts_scope_along_choices[] = {
+    {"z", SCOPE_ALONG_Z, "the slices of a volume, of a series those of each volume"},
+    {"time", SCOPE_ALONG_TIME, "the volumes of a series in time"},
+    {"echo", SCOPE_ALONG_ECHO, "the echoes of an MR"},
+    {"b", SCOPE_ALONG_B, "the volumes of a diffusion MR"},
+    {"volumes", SCOPE_ALONG_VOLUMES, "the volumes of a series, whatever they differ by"},
+    {NULL, 0, NULL},
+};
+
+/* Returns the parameter `axis` with the choices above, or `z` if the stage has none. */
+static int32_t along_of(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "axis", NULL);
+    return param && param->choices == ts_scope_along_choices
+               ? *(const int32_t *)((const char *)context->params + param->offset)
+               : SCOPE_ALONG_Z;
+}
+
+bool ts_scope_joins_volumes(const struct stage_context *context)
+{
+    return along_of(context) != SCOPE_ALONG_Z;
+}
+
+bool ts_scope_takes_volumes(const struct stage_context *context, enum ts_axis_kind kind)
+{
+    static const enum ts_axis_kind kinds[] = {[SCOPE_ALONG_Z] = TS_AXIS_Z,
+                                              [SCOPE_ALONG_TIME] = TS_AXIS_TIME,
+                                              [SCOPE_ALONG_ECHO] = TS_AXIS_ECHO,
+                                              [SCOPE_ALONG_B] = TS_AXIS_B};
+    const int32_t along = along_of(context);
+    return along == SCOPE_ALONG_VOLUMES || kinds[along] == kind;
 }
 
 bool ts_scope_per_slice(const struct stage_context *context)

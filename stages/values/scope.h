@@ -18,6 +18,22 @@ extern const struct choice ts_scope_choices[];
  * `series` as `volume`, must not look into neighboring slices, and maps each slice by itself. */
 extern const struct choice ts_scope_series_choices[];
 
+/* The choices of a parameter `axis` of a stage that makes one image of the slices of a volume, or
+ * of all volumes of a series. For volumes the run reduces all of them, as for `series`; the stage's
+ * input is described as if the volumes were one, and its output is one volume. */
+enum scope_along {
+    SCOPE_ALONG_Z,
+    SCOPE_ALONG_TIME,
+    SCOPE_ALONG_ECHO,
+    SCOPE_ALONG_B,
+    SCOPE_ALONG_VOLUMES
+};
+extern const struct choice ts_scope_along_choices[];
+/* Returns true if the stage has such a parameter, and it is not `z`. */
+bool ts_scope_joins_volumes(const struct stage_context *context);
+/* Returns true if it then takes volumes that differ by this axis. */
+bool ts_scope_takes_volumes(const struct stage_context *context, enum ts_axis_kind kind);
+
 /* Returns true if the stage has a parameter `scope`, and it is `series`. */
 bool ts_scope_is_series(const struct stage_context *context);
 

@@ -21,8 +21,8 @@ struct value_range {
 void ts_value_range_add(struct value_range *range, const void *data, enum ts_dtype dtype, size_t n);
 /* Widens `into` to the range of both. */
 void ts_value_range_merge(struct value_range *into, const struct value_range *from);
-/* Is reduce() of a struct stage_reduction whose partial result is the struct value_range of input
- * 0. The result is the same in any grouping of slices. */
+/* Serves as reduce() of a stage_reduction; the partial is the struct value_range of input 0. Any
+ * grouping of slices gives the same result. */
 void ts_value_range_reduce(const struct stage_context *context, int input,
                            const struct ts_image *slices, void *partial);
 

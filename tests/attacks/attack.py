@@ -104,7 +104,7 @@ def result(size=32, slices=6, chain=RESULT_CHAIN, name="result"):
     return path
 
 
-TABLES = ("batch.tsv", "batch.html")  # of a batch, which writes them also where a study fails
+TABLES = ("batch.tsv", "batch.html", "batch.numbers.tsv")  # of a batch, which writes them also where a study fails
 
 
 def tasks():
@@ -150,8 +150,10 @@ def run_task(worker, task, **fault):
 
 
 def written(out):
-    """The digests of all files below a folder. The tables of batches, which hold times, are left out."""
-    paths = [os.path.join(folder, name) for folder, _, names in os.walk(out) for name in names if name not in TABLES]
+    """The digests of all files below a folder. The tables of batches, which hold times, are left out, and so are their pictures
+    and reports, without which a study is as good."""
+    paths = [os.path.join(folder, name) for folder, _, names in os.walk(out) for name in names
+             if name not in TABLES and os.path.basename(folder) != "batch-files"]
     return {os.path.relpath(path, out): digest(path) for path in paths}
 
 

@@ -70,8 +70,9 @@ def format_tasks():
     """A run for each format of outputs, with what stands beside them; and what a run writes besides its outputs."""
     study = os.path.join(FOLDER, "noisy")
     run("phantom", "head", "-o", study, "--size", "64", "--slices", "6", "--noise", "30", "--quiet")
-    outputs = {"nifti": "o.nii", "nifti packed": "o.nii.gz", "tiff": "o.tif", "tiffs": "t", "png": "p window=40,400",
-               "dicom": "d", "dicom packed": "d codec=j2k"}
+    outputs = {"nifti": "o.nii", "nifti packed": "o.nii.gz", "nrrd": "o.nrrd",
+               "nrrd raw": "o.nrrd compression=none", "mha": "o.mha", "mha raw": "o.mha compression=none", "tiff": "o.tif", "tiffs": "t",
+               "png": "p window=40,400", "dicom": "d", "dicom packed": "d codec=j2k"}
     chain = f"dicom {study} | box radius=1 | "
     made = [(name, ["run", f"{chain}{name.split()[0].rstrip('s')} {{out}}/{path}", "--quiet"], study)
             for name, path in outputs.items()]

@@ -33,7 +33,10 @@ Test(unit, is_converted_to_the_double_of_the_same_number)
                  {"40HU", "HU", 40},
                  {"3 px", "pixel", 3},
                  {"7 pixels", "detector", 7},
-                 {"24 GiB", "GiB", 24}};
+                 {"24 GiB", "GiB", 24},
+                 {"0e9223372036854775807 cm", "mm", 0},
+                 {"0e99999999999999999999 m", "mm", 0},
+                 {"0e-99999999999999999999 um", "mm", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char number[40];
         const char *unit;

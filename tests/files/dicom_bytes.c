@@ -25,11 +25,12 @@ static void put_number(struct dicom_bytes *out, uint32_t value, size_t n)
 void ts_bytes_element(struct dicom_bytes *out, uint32_t tag, const char *vr, const void *value,
                       size_t n)
 {
+    const bool wide = !strcmp(vr, "SQ") || !strcmp(vr, "OW");
     put_number(out, tag >> 16, 2);
     put_number(out, tag & 0xFFFF, 2);
     put(out, vr, 2);
-    put_number(out, strcmp(vr, "SQ") ? (uint32_t)n : 0, 2);
-    if (!strcmp(vr, "SQ"))
+    put_number(out, wide ? 0 : (uint32_t)n, 2);
+    if (wide)
         put_number(out, (uint32_t)n, 4);
     put(out, value, n);
 }

@@ -3,13 +3,13 @@
  * Encodes single elements of DICOM, and items of sequences, for values of fixtures that hold
  * sequences.
  */
-#ifndef TESTS_DICOM_BYTES_H
-#define TESTS_DICOM_BYTES_H
+#ifndef TESTS_FILES_DICOM_BYTES_H
+#define TESTS_FILES_DICOM_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DICOM_BYTES_MOST = 65536 };
+enum { DICOM_BYTES_MOST = 1 << 18 };
 
 /* Explicit VR little endian elements, one after the other. */
 struct dicom_bytes {

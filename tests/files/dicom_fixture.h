@@ -6,8 +6,8 @@
  * rows, 0.7 mm between columns, 1.3 mm between slices; 16 bits unsigned, 12 stored, intercept
  * -1024.
  */
-#ifndef TESTS_DICOM_FIXTURE_H
-#define TESTS_DICOM_FIXTURE_H
+#ifndef TESTS_FILES_DICOM_FIXTURE_H
+#define TESTS_FILES_DICOM_FIXTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

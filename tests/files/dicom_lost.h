@@ -3,8 +3,8 @@
  * A series in a folder of its own, some of whose files are damaged or taken away before it is
  * opened as a chain would.
  */
-#ifndef TESTS_DICOM_LOST_H
-#define TESTS_DICOM_LOST_H
+#ifndef TESTS_FILES_DICOM_LOST_H
+#define TESTS_FILES_DICOM_LOST_H
 
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"

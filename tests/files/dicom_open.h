@@ -2,8 +2,8 @@
  *
  * Opens DICOM in tests: the way a chain does, or a single file whatever series it would make.
  */
-#ifndef TESTS_DICOM_OPEN_H
-#define TESTS_DICOM_OPEN_H
+#ifndef TESTS_FILES_DICOM_OPEN_H
+#define TESTS_FILES_DICOM_OPEN_H
 
 #include "io/dicom/dicom.h"
 

@@ -2,8 +2,8 @@
  *
  * The series that the files of a folder make, for tests of what is found out about them.
  */
-#ifndef TESTS_DICOM_STUDY_H
-#define TESTS_DICOM_STUDY_H
+#ifndef TESTS_FILES_DICOM_STUDY_H
+#define TESTS_FILES_DICOM_STUDY_H
 
 #include "io/dicom_series/dicom_group.h"
 

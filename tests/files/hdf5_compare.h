@@ -2,8 +2,8 @@
  *
  * Compares two output files by what they hold.
  */
-#ifndef TESTS_HDF5_COMPARE_H
-#define TESTS_HDF5_COMPARE_H
+#ifndef TESTS_FILES_HDF5_COMPARE_H
+#define TESTS_FILES_HDF5_COMPARE_H
 
 #include <stddef.h>
 

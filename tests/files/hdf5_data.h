@@ -2,8 +2,8 @@
  *
  * Reads datasets of the reference files for tests.
  */
-#ifndef TESTS_HDF5_DATA_H
-#define TESTS_HDF5_DATA_H
+#ifndef TESTS_FILES_HDF5_DATA_H
+#define TESTS_FILES_HDF5_DATA_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * Opens a file of regions on the default series of DICOM fixtures (tests/files/dicom_fixture.h), as
  * a chain does.
  */
-#ifndef TESTS_MASK_OPEN_H
-#define TESTS_MASK_OPEN_H
+#ifndef TESTS_FILES_MASK_OPEN_H
+#define TESTS_FILES_MASK_OPEN_H
 
 #include "io/source/source.h"
 #include "pipeline/chain/chain.h"

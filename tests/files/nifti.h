@@ -3,8 +3,8 @@
  * Reads reference volumes that other programs wrote as NIfTI-1, plain or gzip, and compares a
  * volume with them voxel by voxel, each where its header says that it lies in the patient.
  */
-#ifndef TESTS_NIFTI_H
-#define TESTS_NIFTI_H
+#ifndef TESTS_FILES_NIFTI_H
+#define TESTS_FILES_NIFTI_H
 
 #include "core/image.h"
 

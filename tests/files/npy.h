@@ -2,8 +2,8 @@
  *
  * Files of NumPy: those of TomoPy's own tests, and files that tests write.
  */
-#ifndef TESTS_NPY_H
-#define TESTS_NPY_H
+#ifndef TESTS_FILES_NPY_H
+#define TESTS_FILES_NPY_H
 
 #include <stddef.h>
 

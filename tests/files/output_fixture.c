@@ -106,7 +106,7 @@ static enum ts_status write_small(struct hdf5_writer *writer)
     if (status == TS_OK)
         status = ts_hdf5_text(writer, "/entry/process/empty", "");
     if (status == TS_OK)
-        status = ts_hdf5_texts(writer, "/entry/process/texts", texts, 3);
+        status = ts_hdf5_texts(writer, "/entry/process/texts", NULL, texts, 3);
     if (status == TS_OK)
         status = ts_hdf5_values(writer, "/entry/process/matrix", &matrix);
     if (status == TS_OK)

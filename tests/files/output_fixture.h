@@ -3,8 +3,8 @@
  * Output files for tests: a scratch folder, images with known values, a small file of everything
  * the writer can write.
  */
-#ifndef TESTS_OUTPUT_FIXTURE_H
-#define TESTS_OUTPUT_FIXTURE_H
+#ifndef TESTS_FILES_OUTPUT_FIXTURE_H
+#define TESTS_FILES_OUTPUT_FIXTURE_H
 
 #include "io/hdf5/hdf5_write.h"
 #include "tests/support/folders.h"

@@ -3,8 +3,8 @@
  * Writes DICOM segmentations and structure sets for tests, good ones and broken ones: first as a
  * stream of elements with sequences in them, then as whole objects.
  */
-#ifndef TESTS_REGION_FIXTURE_H
-#define TESTS_REGION_FIXTURE_H
+#ifndef TESTS_FILES_REGION_FIXTURE_H
+#define TESTS_FILES_REGION_FIXTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -56,6 +56,18 @@ void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *va
     H5Sclose(space);
 }
 
+void ts_scan_file_word(hid_t group, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text));
+    const hid_t dataset =
+        H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
 void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, const void *values)
 {
     const hsize_t size = (hsize_t)n;

@@ -3,8 +3,8 @@
  * Small scans in HDF5 files, made with the library itself: frame f, row r, column c holds 100 f +
  * 10 r + c.
  */
-#ifndef TESTS_SCAN_FILE_H
-#define TESTS_SCAN_FILE_H
+#ifndef TESTS_FILES_SCAN_FILE_H
+#define TESTS_FILES_SCAN_FILE_H
 
 #include <hdf5.h>
 
@@ -35,6 +35,8 @@ void ts_scan_file_text(hid_t object, const char *name, const char *text);
 hid_t ts_scan_file_group(hid_t parent, const char *name, const char *nx_class);
 void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *values,
                           const char *units);
+/* A dataset of one text. */
+void ts_scan_file_word(hid_t group, const char *name, const char *text);
 /* In place of a list that is there: n integers of 64 bits, stored as this type; values are int64_t
  * or, where the type has no sign, uint64_t. */
 void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, const void *values);

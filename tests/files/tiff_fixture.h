@@ -2,8 +2,8 @@
  *
  * TIFF files of known values, written through libtiff, and chains that read them.
  */
-#ifndef TESTS_TIFF_FIXTURE_H
-#define TESTS_TIFF_FIXTURE_H
+#ifndef TESTS_FILES_TIFF_FIXTURE_H
+#define TESTS_FILES_TIFF_FIXTURE_H
 
 #include "io/source/source.h"
 

@@ -80,3 +80,22 @@ void ts_volume_check(struct source *source, bool flipped)
     free(data);
     ts_diag_destroy(diag);
 }
+
+void ts_volume_fill(unsigned char values[VOLUME_BYTES])
+{
+    for (int i = 0; i < VOLUME_NX * VOLUME_NY * VOLUME_NZ; i++) {
+        const int x = i % VOLUME_NX, y = i / VOLUME_NX % VOLUME_NY, z = i / VOLUME_NX / VOLUME_NY;
+        ts_test_store(values, TS_I16, (size_t)i, 100 * z + 10 * y + x);
+    }
+}
+
+void ts_volume_check_place(struct source *source)
+{
+    const struct ts_image *image = &source->image;
+    cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8 &&
+              image->axes[0].spacing == 2);
+    cr_assert(image->has_geometry && image->origin_mm[0] == -10 && image->origin_mm[1] == -20);
+    cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->step_z_mm[2] == 2);
+    ts_volume_check(source, false);
+    source->ops->close(source);
+}

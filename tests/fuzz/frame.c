@@ -19,7 +19,8 @@ static void decode(const struct dicom_source *source)
     const size_t cell_bytes = ts_dicom_cell_bytes(source);
     if (cell_bytes > FUZZ_IMAGE_MAX)
         return;
-    const struct dicom_job job = ts_dicom_job(source, 0);
+    struct dicom_job job;
+    ts_dicom_job(source, 0, &job);
     struct dicom_reply reply = {0};
     struct dicom_scratch scratch;
     void *out = malloc(ts_slice_bytes(&source->base.image));

@@ -2,8 +2,8 @@
  *
  * The fuzz harnesses share this: a file in memory-backed storage that holds the input under test.
  */
-#ifndef TESTS_FUZZ_H
-#define TESTS_FUZZ_H
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -285,6 +285,10 @@ def volumes():
             text = f"{{'descr': '{values.dtype.str}', 'fortran_order': False, 'shape': (2, 3, 4), }}\n".encode()
             put("npy", name + kind, b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + values.tobytes())
             put("nrrd", name + kind, head.encode() + b"\n" + values.tobytes())
+            met = {"u1": "UCHAR", "i2": "SHORT", "i4": "INT", "f4": "FLOAT", "f8": "DOUBLE", "i1": "CHAR", "u2": "USHORT", "u4": "UINT"}[kind]
+            meta = f"ObjectType = Image\nNDims = 3\nBinaryDataByteOrderMSB = {order == '>'}\nTransformMatrix = 1 0 0 0 1 0 0 0 1\n" \
+                   f"Offset = 5 6 7\nElementSpacing = 1 2 3\nDimSize = 4 3 2\nAnatomicalOrientation = RAI\nElementType = MET_{met}\n"
+            put("mha", name + kind, (meta + "ElementDataFile = LOCAL\n").encode() + values.tobytes())
     values = np.arange(24).astype("<i2")
     put("nifti", "scaled", nifti("<", 1, 4, values, scale=(0.5, -3)))
     put("nifti", "times", nifti("<", 1, 4, values, volumes=3))
@@ -293,6 +297,12 @@ def volumes():
         put("nifti", f"gzip{version}", gzip.compress(nifti("<", version, 4, values), mtime=0))
     head = head.replace("double", "short").replace("uint", "short").replace("big", "little")
     packed = gzip.compress(values.tobytes(), mtime=0)
+    meta = meta.replace("UINT", "SHORT").replace("MSB = True", "MSB = False")
+    zipped = zlib.compress(values.tobytes())
+    put("mha", "zlib", (meta + f"CompressedData = True\nCompressedDataSize = {len(zipped)}\nElementDataFile = LOCAL\n").encode() + zipped)
+    put("mha", "detached", (meta + "HeaderSize = -1\n0008|0060 = CT\nElementDataFile = fuzz.raw\n").encode())
+    put("mha", "times", b"NDims = 4\nDimSize = 2 2 3 2\nElementSpacing = 1 1 1 1\nElementType = MET_SHORT\ntomostage_volumes = time s 0 2\n"
+        b"tomostage_quantity = hu\nElementDataFile = LOCAL\n" + values.tobytes())
     put("nrrd", "gzip", head.replace("raw", "gzip").encode() + b"\n" + packed)
     put("nrrd", "skip", head.encode() + b"byte skip: -1\nspace units: \"mm\" \"mm\" \"mm\"\n\nxx" + values.tobytes())
     put("nrrd", "detached", head.encode() + b"byte skip: 10\ndata file: fuzz.raw\nkey:=value\n")

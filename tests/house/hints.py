@@ -22,6 +22,7 @@ TAKERS = [
     ("tolerance_hint", 3, 4),
     ("keep_failure", 3, 4),
     ("refuse_drift", 3, 4),
+    ("ts_stage_needs_upright", 2, 3),
     ("refuse", 3, 4),
 ]
 SPECIFIER = re.compile(r"%(?:[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j|t)?[diouxXeEfgGcs])")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds every #include of the product's own headers against the floors and rooms of floors.txt: no file includes from a
 floor or a room above its own, and no file lies outside a room. The tests may include everything; they share the other rules:
-every room says in a README.md what it is for, no source file is longer than 800 lines, and nothing is left of a template's
-notes. Names the file and the line of every fault.
+every room says in a README.md what it is for, no source file is longer than 800 lines, the guard of a header is its path,
+and nothing is left of a template's notes. Names the file and the line of every fault.
 
 Usage: includes.py ROOT"""
 import glob
@@ -15,6 +15,7 @@ SOURCES = (".c", ".h", ".cu", ".cuh", ".cc", ".inc")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<((?:include|core|stages|io|cuda|datasets|pipeline|program|lab|tests)/[^>]+)>)')
 MOST_LINES = 800
 APART = os.path.join("datasets", "plugins")  # is built like the plugins of others, and includes what is installed
+GUARD = re.compile(r"#ifndef (\w+)\n#define \1\n")
 NOTE = "CHANGE:"  # begins each note of the templates in new_stage/
 
 
@@ -69,15 +70,24 @@ def fault_of(house, path, target):
     return None
 
 
+def guard_faults(path, lines):
+    """The guard of a header has the name by which it is included."""
+    wanted = re.sub(r"\W", "_", path.removeprefix("include/")).upper()
+    number = next((number for number, line in enumerate(lines, 1) if line.startswith("#ifndef")), 1)
+    guard = GUARD.match("".join(lines[number - 1:number + 1]))
+    return [] if guard and guard.group(1) == wanted else [f"{path}:{number}: the guard of this header must be {wanted}"]
+
+
 def faults_in(root, path):
-    """What is wrong with a file whatever it includes: too many lines, notes that the author of a new stage has to act on."""
+    """What is wrong with a file whatever it includes: too many lines, a guard of another name, notes that the author of a new
+    stage has to act on."""
     with open(os.path.join(root, path), encoding="utf-8") as file:
         lines = file.readlines()
     faults = [f"{path}:{number}: do what the note of the template says, and delete it"
               for number, line in enumerate(lines, 1) if NOTE in line]
     if len(lines) > MOST_LINES and not (path.startswith("tests/") and path.endswith(".inc")):
         faults.append(f"{path}:{len(lines)}: has more than {MOST_LINES} lines")
-    return faults
+    return faults + guard_faults(path, lines) if path.endswith((".h", ".cuh")) else faults
 
 
 def faults_of_room(root, room):

@@ -26,6 +26,10 @@ PLANTED = [
     ("pipeline/plan/plan.c", '#include "program/record/made.h"\n', "pipeline may not include from program"),
     ("stages/common/bins.c", "\n", "lies in no room of stages"),
     ("tests/stages/values/test_fan_in.c", "\n" * 800, "has more than 800 lines"),
+    ("core/number.h", "#ifndef CORE_NUMBERS_H\n#define CORE_NUMBERS_H\n", "the guard of this header must be CORE_NUMBER_H"),
+    ("cuda/filters/box.cuh", "#ifndef CUDA_FILTERS_BOX_CUH\n#define CUDA_FILTERS_BOXES_CUH\n", "must be CUDA_FILTERS_BOX_CUH"),
+    ("tests/support/graph.h", "#ifndef TESTS_GRAPH_H\n", "the guard of this header must be TESTS_SUPPORT_GRAPH_H"),
+    ("include/tomostage.h", "#ifndef INCLUDE_TOMOSTAGE_H\n", "the guard of this header must be TOMOSTAGE_H"),
     ("stages/filters/box.c", "/* CHANGE: why. */\n", "do what the note of the template says"),
     ("tests/stages/filters/box_oracle.c", "/* CHANGE: why. */\n", "do what the note of the template says"),
 ]

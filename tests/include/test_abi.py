@@ -29,7 +29,8 @@ def compile_each(names):
     for header in names:
         for compiler, language, standard in (("cc", "c", "c17"), ("c++", "c++", "c++17")):
             run(compiler, "-x", language, f"-std={standard}", *WARNINGS, "-fsyntax-only", "-I", header.parent, "-",
-                text=f'#include "{header.name}"\nint main(void);\n')
+                text=f'#include "{header.name}"\n' + (f"struct ts_options options = TS_OPTIONS_DEFAULT;\n" if
+                "TS_OPTIONS_DEFAULT" in header.read_text() else "") + "int main(void);\n")
 
 
 def members(body):

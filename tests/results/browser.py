@@ -76,8 +76,8 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def load(self, path, width=1200, height=900, dark=False, script=True):
-        """Loads a page and waits until it has drawn itself."""
+    def load(self, path, width=1200, height=900, dark=False, script=True, drawn="document.documentElement.classList.contains('ready')"):
+        """Loads a page and waits until it has drawn itself: until the expression `drawn` is true in it."""
         self.events.clear()
         self.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
@@ -87,8 +87,8 @@ class Browser:
         end = time.time() + SECONDS
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.message(end))
-        while script and not self.evaluate("document.documentElement.classList.contains('ready')"):
-            assert time.time() < end, "the page has not drawn its planes"
+        while script and not self.evaluate(drawn):
+            assert time.time() < end, "the page has not drawn itself"
             time.sleep(0.05)
 
     def complaints(self):

@@ -118,6 +118,8 @@ def chains_in_yaml(folder):
     carry(folder, "npy f4.npy | box radius={from 0 to 10}", "{sweep 1 2 4} or {from 0 to 10 step 2} on one line",
           ("npy f4.npy | box radius={sweep 1 2 4}", "npy f4.npy | box radius={from 0 to 10 step 2}"),
           lambda a: a.shape[0] in (3, 6))
+    carry(folder, "npy f4.npy | box radius=[1,2,4]", "radius: {sweep: [1, 2, 4]}, on one line radius={sweep 1 2 4}",
+          "npy f4.npy | box radius={sweep 1 2 4}", lambda a: a.shape[0] == 3)
     carry(folder, "npy f4.npy | box radius={from 0 to 10}", "{sweep: [1, 2, 4]} in YAML",
           yaml(folder, "sweep.yaml", begin + "  - box: {radius: {sweep: [1, 2, 4]}}\n"), lambda a: a.shape[0] == 3)
     carry(folder, "npy f4.npy | invert -o c.h5",

@@ -34,7 +34,7 @@ def outputs(folder):
     carry(folder, no_force("invert", "-o", "out.h5"), "dicom FOLDER in the chain, or -i FOLDER",
           (no_force("invert", "-i", "ct", "-o", "out.h5"), no_force("dicom ct | invert", "-o", "out.h5")),
           lambda a: a.shape == (3, 8, 8), shell=f"{PROGRAM} phantom disc -o ct --size 8 --slices 3 --quiet")
-    carry(folder, no_force("npy f4.npy", "-o", "x.foo"), "known: .h5, .hdf5, .nxs, .nii.gz, .nii, .tif, .tiff, .png",
+    carry(folder, no_force("npy f4.npy", "-o", "x.foo"), "known: .h5, .hdf5, .nxs, .nii.gz, .nii, .nrrd, .mha, .tif, .tiff, .png",
           tuple((no_force('npy f4.npy slices=0', '-o', f'x{suffix}', '--force') for suffix in ('.h5', '.hdf5', '.nxs', '.nii.gz', '.nii', '.tif', '.tiff', '.png'))),
           "x.png")
     carry(folder, no_force("dicom ct", "-o", "x.foo"), "a folder is an output of the chain, such as dicom FOLDER",
@@ -49,7 +49,7 @@ def outputs(folder):
     carry(folder, no_force("npy f4.npy | save name=one | invert | nifti i.nii"), "add hdf5 FILE.h5 to the output",
           no_force("npy f4.npy | save name=one | invert | nifti i2.nii | hdf5 i.h5"), "i.h5")
     carry(folder, ["export", "a.h5", "-o", "x.foo"],
-          "known: .nii.gz, .nii, .tif, .tiff, .png, and .nxs for projections; --format tiff, png or dicom writes a folder",
+          "known: .nii.gz, .nii, .nrrd, .mha, .tif, .tiff, .png, and .nxs for projections; --format tiff, png or dicom writes a folder",
           (["export", "a.h5", "-o", "e.nii"], ["export", "a.h5", "-o", "e2.nii.gz"], ["export", "a.h5", "-o", "e.tif"],
           ["export", "a.h5", "-o", "e", "--format", "tiff"], ["export", "a.h5", "-o", "f", "--format", "png"]), "e.nii")
     carry(folder, ["export", "a.h5", "-o", "x.png"], "a folder can: --format png -o FOLDER",
@@ -59,6 +59,23 @@ def outputs(folder):
           (["export", "a.h5", "-o", "h", "--format", "png", "--window", "40,400"],
           no_force("npy f4.npy | window center=40 width=400 | nifti w.nii")), "w.nii")
     run("preview", "a.h5", cwd=folder)
+    run("run", "npy f4.npy | hdf5 plain.h5", "--quiet", cwd=folder)
+    run("run", "npy f4.npy | statistics | hdf5 numbers.h5", "--quiet", cwd=folder)
+    carry(folder, ["tables", "plain.h5"], "`statistics` and `histogram` in a chain leave some", ["tables", "numbers.h5"])
+    carry(folder, ["tables", "numbers.h5", "-o", "t.xls"], "-o FILE.csv, FILE.tsv or FILE.json",
+          (["tables", "numbers.h5", "-o", "t.csv"], ["tables", "numbers.h5", "-o", "t.tsv"], ["tables", "numbers.h5", "-o", "t.json"]), "t.json")
+    carry(folder, no_force("npy f4.npy | statistics | csv a.csv"), "numbers leave a result by `tomostage tables R.h5 -o t.csv`",
+          ["tables", "numbers.h5", "-o", "t2.csv"], "t2.csv")
+    carry(folder, no_force("npy f4.npy | statistics", "-o", "a.csv"), "numbers leave a result by `tomostage tables R.h5 -o a.csv`",
+          ["tables", "numbers.h5", "-o", "a.csv"], "a.csv")
+    carry(folder, no_force("npy f4.npy | invert", "-o", "n.h5", "--table", "box"), "known: invert",
+          no_force("npy f4.npy | invert", "-o", "n.h5", "--table", "invert"), "n.h5")
+    carry(folder, no_force("npy f4.npy | box radius=1", "-o", "n2.h5", "--table", "box"), "`statistics` and `histogram` leave some",
+          no_force("npy f4.npy | statistics", "-o", "n2.h5", "--table", "statistics"), "n2.h5")
+    carry(folder, no_force("npy f4.npy | statistics", "-o", "n3.nii", "--table", "statistics"),
+          "-o FILE.h5, or hdf5 FILE.h5 beside the other outputs",
+          (no_force("npy f4.npy | statistics", "-o", "n3.h5", "--table", "statistics"),
+          no_force("npy f4.npy | statistics | hdf5 n4.h5 | nifti n4.nii", "--table", "statistics")), "n4.nii")
     carry(folder, ["preview", "a.h5"], "--force replaces it, -o FILE.png names another",
           (["preview", "a.h5", "--force"], ["preview", "a.h5", "-o", "q.png"]), "q.png")
     carry(folder, ["preview", "a.h5", "-o", "q.txt"], "-o FILE.png", ["preview", "a.h5", "-o", "q2.png"], "q2.png")
@@ -68,6 +85,15 @@ def outputs(folder):
     carry(folder, ["plot", "a.h5"], "`sirt` and `cgls` leave one in the result of their chain", ["plot", "sirt.h5"],
           "sirt.h5.svg")
     carry(folder, ["plot", "sirt.h5", "-o", "r.png"], "-o FILE.svg", ["plot", "sirt.h5", "-o", "r.svg"], "r.svg")
+    run("run", "npy f4.npy spacing=1,1,1 | hdf5 under.h5", "--quiet", cwd=folder)
+    run("run", "npy f4.npy spacing=2,1,1 slices=0,2 | hdf5 over.h5", "--quiet", cwd=folder)
+    run("run", "result over.h5 | input under result under.h5 | resample like=under | hdf5 like.h5", "--quiet", cwd=folder)
+    carry(folder, ["preview", "under.h5", "-o", "o.png", "--over", "over.h5"], "`resample` with `like` puts one image on the grid of another",
+          ["preview", "under.h5", "-o", "o.png", "--over", "like.h5"], "o.png")
+    for command, suffix in ("preview", ".png"), ("plot", ".svg"), ("report", ".html"):
+        here = f"cd /proc && $T {command} {folder}/sirt.h5"
+        carry(folder, ["sh", here], f"-o FOLDER/FILE{suffix} writes it elsewhere", ["sh", f"{here} -o {folder}/elsewhere{suffix}"],
+              f"elsewhere{suffix}")
     carry(folder, ["phantom", "heed", "-o", "k"], "did you mean 'head'?", ["phantom", "head", "-o", "k", "--size", "8",
           "--slices", "2"], "k")
     carry(folder, ["phantom", "x", "-o", "k"], "there are: shepp-logan, head, disc, rods, asymmetric, gradient, scan",
@@ -130,6 +156,17 @@ def commands(folder):
           -V)
     carry(folder, ["report", "a.h5", "--profile", "f4.npy"], "`tomostage run CHAIN --profile NAME` writes NAME.json",
           ["run", "npy f4.npy", "-o", "a.h5", "--force", "--quiet", "--profile", "prof"], "prof.json")
+    carry(folder, ["run", "dicom ct series=modalty=CT | invert", "-o", "ru.h5"],
+          "modality, description, number, protocol, image_type, uid, or what `tomostage info --json` has under metadata, such as "
+          "series: {modality: CT, description: \"*T1*\"}",
+          (["run", "dicom ct series=modality=CT | invert", "-o", "ru.h5"],
+           ["run", "dicom ct series=\"modality=CT; description=*disc*\" | invert", "-o", "ru2.h5"], ["info", "ct", "--json"]), "ru2.h5")
+    carry(folder, ["run", "dicom ct series=*T1* | invert", "-o", "ru3.h5"], "`tomostage info FOLDER --names` shows what the series say",
+          ["info", "ct", "--names"], names="disc phantom")
+    run("phantom", "disc", "-o", "gap", "--size", "8", "--slices", "6", "--quiet", cwd=folder)
+    os.remove(f"{folder}/gap/IM0003.dcm")
+    carry(folder, ["convert", "gap", "-o", "gaps", "--all-series"], "`tomostage info gap` has the way out of each",
+          ["sh", "$T info gap || true"], names="way out: ")
     run("batch", "invert", "ct", "-o", "bb", "--quiet", cwd=folder)
     carry(folder, ["batch", "invert", "ct", "-o", "bb", "--quiet"],
           "--resume verifies results that are there and goes on with the others",

@@ -3,6 +3,7 @@
 import os
 import shutil
 import struct
+import subprocess
 import sys
 
 import numpy as np
@@ -19,7 +20,15 @@ SEG, RTSTRUCT = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.481.3"
 
 
 CORRECT = "import glob, pydicom\nfor path in glob.glob('%s/*'):\n    file = pydicom.dcmread(path)\n    %s\n    file.save_as(path)"
-UNCOMPRESSED = "file.file_meta.TransferSyntaxUID = '1.2.840.10008.1.2.1'"
+RENAME = """import glob, struct
+for path in glob.glob('%s/*'):
+    with open(path, 'rb') as file:
+        data = file.read()
+    at = data.index(bytes((2, 0, 16, 0)))
+    uid = '%s'.encode()
+    uid += bytes(len(uid) %% 2)
+    with open(path, 'wb') as file:
+        file.write(data[:at + 6] + struct.pack('<H', len(uid)) + uid + data[at + 8 + data[at + 6]:])"""
 
 
 def item(**values):
@@ -191,6 +200,14 @@ def volumes(folder):
         os.remove(f"{folder}/early/{path}")
     carry(folder, "dicom stopped", "supply the slices; or take: N reads one whole volume: 0 to 1",
           ("dicom stopped take=0", "dicom stopped take=1"), lambda a: np.array_equal(a, ct) or np.array_equal(a, ct + 1), again=True)
+    for n in range(2):
+        put("passes", n, AcquisitionNumber=n + 1, InstanceNumber=lambda z: 4 * n + z + 1)
+    os.remove(f"{folder}/passes/1IM0004.dcm")
+    carry(folder, "dicom passes", "supply the slices; or `split: acquisition` beside the path makes a series of each acquisition",
+          "dicom passes split=acquisition take='acquisition 1'", ct)
+    os.remove(f"{folder}/passes/1IM0001.dcm")
+    carry(folder, "dicom passes", "`split: acquisition` beside the path makes a series of each acquisition",
+          "dicom passes split=acquisition take='acquisition 1'", ct)
     carry(folder, "dicom early", "supply the slices; or take: 0 reads the whole volume", "dicom early take=0", ct, again=True)
     series(folder, "mr", setting(Modality="MR", SOPClassUID="1.2.840.10008.5.1.4.1.1.4"))
     carry(folder, "dicom mr mr_scale=precise", "mr_scale: display takes the values of Rescale Slope", "dicom mr mr_scale=display",
@@ -220,15 +237,93 @@ def volumes(folder):
     series(folder, "said", lambda file, z: setattr(file, "NumberOfFrames", 0))
     carry(folder, "dicom said", "correct Number of Frames (0028,0008), or remove it from files of one image", "dicom said", ct,
           shell=f"{sys.executable} -c \"{CORRECT % ('said', 'del file.NumberOfFrames')}\"")
-    series(folder, "called")
-    for path in os.listdir(f"{folder}/called"):
-        with open(f"{folder}/called/{path}", "rb") as file:
-            data = file.read()
-        with open(f"{folder}/called/{path}", "wb") as file:
-            file.write(data.replace(b"1.2.840.10008.1.2.1\0", b"1.2.840.10008.1.2.5\0", 1))
-    carry(folder, "dicom called", "correct Transfer Syntax UID (0002,0010)", "dicom called", ct,
-          shell=f"{sys.executable} -c \"{CORRECT % ('called', UNCOMPRESSED)}\"")
     carry(folder, "dicom echoes split=none", "write `split: echo` beside the path", "dicom echoes split=echo take='20 ms'", ct)
+
+
+@rows
+def misnamed_syntaxes(folder):
+    """Files are written in one transfer syntax and name another one."""
+    big, implicit, explicit, deflated, rle = (f"1.2.840.10008.1.2{end}" for end in (".2", "", ".1", ".1.99", ".5"))
+    names = {implicit: "implicit VR little endian", explicit: "explicit VR little endian", rle: "RLE lossless",
+             big: "explicit VR big endian", deflated: "deflated explicit VR little endian"}
+    series(folder, "ct")
+    run(*words_of("dicom ct"), cwd=folder)
+    ct = image(folder)
+    pairs = ((implicit, explicit), (explicit, implicit), (explicit, rle), (rle, explicit), (rle, implicit), (big, explicit),
+             (explicit, big), (deflated, explicit), (explicit, deflated), (implicit, rle))
+    for n, (written, named) in enumerate(pairs):
+
+        def change(file, _, written=written):
+            if written == rle:
+                file.compress(rle, encoding_plugin="pydicom")
+            if written == big:
+                file.PixelData = file.pixel_array.byteswap().tobytes()
+            file.file_meta.TransferSyntaxUID = written
+            file.is_implicit_VR, file.is_little_endian = written == implicit, written != big
+
+        series(folder, f"called{n}", change)
+        subprocess.run([sys.executable, "-c", RENAME % (f"{folder}/called{n}", named)], check=True)
+        carry(folder, f"dicom called{n}", f"correct Transfer Syntax UID (0002,0010): the file is written as {written}, {names[written]}",
+              f"dicom called{n}", ct, shell=f"{sys.executable} -c \"{RENAME % (f'called{n}', written)}\"")
+
+
+@rows
+def other_modalities(folder):
+    """Their frames are read as an array."""
+    series(folder, "ct")
+    run(*words_of("dicom ct"), cwd=folder)
+    right = image(folder)
+    first = pydicom.dcmread(f"{folder}/ct/IM0001.dcm")
+    pixels = np.stack([file.pixel_array for file in slices_of(folder, "ct")])
+    for modality, storage, means in (
+        ("NM", "1.2.840.10008.5.1.4.1.1.20", "modality NM (nuclear medicine: frames of a gamma camera"),
+        ("US", "1.2.840.10008.5.1.4.1.1.3.1", "modality US (ultrasound)"),
+        ("OT", "1.2.840.10008.5.1.4.1.1.4", "modality OT, expected"),
+    ):
+        file = f"{modality.lower()}.dcm"
+        content = item(Rows=8, Columns=8, NumberOfFrames=4, SamplesPerPixel=1, PhotometricInterpretation="MONOCHROME2", BitsAllocated=16,
+                       BitsStored=first.BitsStored, HighBit=first.HighBit, PixelRepresentation=first.PixelRepresentation)
+        content.PixelData = pixels.tobytes()
+        write(folder, file, storage, modality, "1.2.3.4", content)
+        assert means in run(*words_of(f"dicom {file}"), cwd=folder, expect=None).stderr
+        convert = f"import numpy, pydicom; numpy.save('frames.npy', pydicom.dcmread('{file}').pixel_array)"
+        carry(folder, f"dicom {file}", "numpy.save('frames.npy', pydicom.dcmread(FILE).pixel_array), and read that by npy: frames.npy",
+              "npy frames.npy axes=z,y,x spacing=2.5,1,1", pixels.astype(float), shell=f'{sys.executable} -c "{convert}"')
+    assert right.shape == pixels.shape
+
+
+@rows
+def long_uids(folder):
+    """They are replaced by shorter ones, the same ones in all files."""
+    series(folder, "ct")
+    run(*words_of("dicom ct"), cwd=folder)
+    ct = image(folder)
+    for n, (name, length) in enumerate((("SeriesInstanceUID", 65), ("StudyInstanceUID", 70), ("FrameOfReferenceUID", 700),
+                                        ("SeriesInstanceUID", 1000))):
+        series(folder, f"long{n}", lambda file, z, name=name, length=length: setattr(file, name, "1.2." + "3" * (length - 4)))
+        said = run("info", f"long{n}", cwd=folder, expect=None)
+        assert "have no Series Instance UID" not in said.stdout + said.stderr
+        assert f"{name[:5]}" in said.stdout and "is not a UID of at most 64 characters" in said.stdout, said.stdout
+        shorter = CORRECT % (f"long{n}", f"file.{name} = '1.2.3.4.5'")
+        carry(folder, f"dicom long{n}", "replace the UID in the files by one of at most 64 characters, the same one wherever it is the same now",
+              f"dicom long{n}", ct, shell=f"{sys.executable} -c \"{shorter}\"")
+
+
+@rows
+def signs_of_compressed_frames(folder):
+    """Frames of JPEG 2000 say that their values are signed, and the header that they are not."""
+    for n, (low, high) in enumerate(((-1000, 1000), (-32768, 32767), (-3, -1), (-100, 0))):
+        values = np.linspace(low, high, 4 * 8 * 8).reshape(4, 8, 8).astype("i2")
+        np.save(f"{folder}/v{n}.npy", values)
+        run("run", f"npy v{n}.npy axes=z,y,x spacing=1,1,1 quantity=hu | dicom sign{n} codec=j2k", "--quiet", cwd=folder)
+        for path in os.listdir(f"{folder}/sign{n}"):
+            file = pydicom.dcmread(f"{folder}/sign{n}/{path}")
+            assert file.PixelRepresentation == 1
+            file.PixelRepresentation = 0
+            file.save_as(f"{folder}/sign{n}/{path}")
+        signed = CORRECT % (f"sign{n}", "file.PixelRepresentation = 1")
+        carry(folder, f"dicom sign{n}", "set Pixel Representation (0028,0103) to 1, since the compressed frames have signed values",
+              f"dicom sign{n}", values.astype(float), shell=f"{sys.executable} -c \"{signed}\"")
 
 
 def jpeg_ls_of_zeros(rows, columns, bits):

@@ -38,6 +38,22 @@ def arrays_of_other_types(folder):
         values = "numpy.abs(array)" if "abs" in name else "array.real"
         carry(folder, chain, "numpy.save(path, numpy.abs(array)) takes the magnitudes, numpy.save(path, array.real) the real parts", chain, right,
               shell=f"{sys.executable} -c \"import numpy; array = numpy.load('wave.npy'); numpy.save('wave.npy', {values})\"")
+    pair = np.zeros(V.shape, [("a", "f4"), ("b", "i2")])
+    pair["a"] = V
+    for array, values, said in (
+        (np.array(V.tolist(), object), "numpy.array(array.tolist(), 'float32')", "works if all are numbers, or arrays of one shape"),
+        (pair, "array['a']", "for arrays of numbers"),
+        (V.astype("U8"), "array.astype('float32')", "works if all of them are numbers"),
+        (V.astype("S8"), "array.astype('float32')", "works if all of them are numbers"),
+        (V.view("V4"), "array.view('float32')", "or another type of as many bytes says which"),
+        (V.astype(np.longdouble), "array.astype('float32')", "convert it in Python"),
+    ):
+        np.save(f"{folder}/wave.npy", array, allow_pickle=True)
+        for hint in (f"numpy.save(path, {values})", said):
+            np.save(f"{folder}/wave.npy", array, allow_pickle=True)
+            carry(folder, chain, hint, chain, V, shell=f"{sys.executable} -c \"import numpy; "
+                  f"array = numpy.load('wave.npy', allow_pickle=True); numpy.save('wave.npy', {values})\"")
+    np.save(f"{folder}/wave.npy", wave.real)
     os.makedirs(f"{folder}/hexadecimal")
     names = [f"p{i:02x}" for i in range(8, 12)] + ["p10", "p11", "p1a", "p1b"]
     for i, name in enumerate(names):

@@ -63,6 +63,66 @@ def chain_of(name, more=""):
 
 
 @rows
+def angles_that_do_not_fit(folder):
+    """Lists with an angle too many or too few, or none; a unit that is called `unit`; and darks of no frames."""
+    lines, slices = scans(folder)
+    right, degrees = close(slices), np.arange(50) * 3.75
+    counts = np.rint(50000 * np.exp(-lines.transpose(1, 0, 2))).astype("u2")
+
+    def nexus(name, angles, attribute="units", unit="degree"):
+        shutil.copy(f"{folder}/scan.nxs", f"{folder}/{name}.nxs")
+        with h5py.File(f"{folder}/{name}.nxs", "r+") as file:
+            sample = file[next(iter(file))]["sample"]
+            for group in sample.parent.values():
+                if isinstance(group, h5py.Group) and "rotation_angle" in group:
+                    del group["rotation_angle"]
+            if angles is not None:
+                sample["rotation_angle"] = angles
+                sample["rotation_angle"].attrs[attribute] = unit
+        return lambda more: chain_of(f"{name}.nxs", more) + " | minus_log | fbp"
+
+    def exchange(name, angles, darks=2, unit="degree"):
+        with h5py.File(f"{folder}/{name}.h5", "w") as file:
+            file["exchange/data"], file["exchange/data_white"] = counts, np.full((2, *counts.shape[1:]), 50000, "u2")
+            file["exchange/data_dark"], file["exchange/theta"] = np.zeros((darks, *counts.shape[1:]), "u2"), angles
+            file["exchange/theta"].attrs["units"] = unit
+        return lambda more: (f"exchange {name}.h5 pixel_size=1 {more} | input flats like=input frames=flats | input darks like=input frames=darks | "
+                             "flat_field flats=flats darks=darks | minus_log | fbp")
+
+    for make in (nexus, exchange):
+        for unit, factor in (("degree", 1), ("rad", np.pi / 180)):
+            chain = make(f"more_{unit}", degrees[:49] * factor, unit=unit)
+            carry(folder, chain(""), "theta_start: 0, theta_stop: 180 take all but the last of these angles", chain("theta_start=0 theta_stop=180"), right)
+            chain = make(f"less_{unit}", degrees[:47] * factor, unit=unit)
+            carry(folder, chain(""), "theta_start: 0, theta_stop: 176.25, endpoint: true go on by a step for the last view",
+                  chain("theta_start=0 theta_stop=176.25 endpoint=true"), right)
+    chain = nexus("none", None)
+    carry(folder, chain(""), "theta_start and theta_stop in degrees (and endpoint) say what they are", chain("theta_start=0 theta_stop=180"), right)
+    for unit, factor in (("rad", np.pi / 180), ("degree", 1)):
+        run(*words_of(nexus("unit", degrees[:48] * factor, "unit", unit)("")), cwd=folder)
+        assert right(image(folder)), unit
+    chain = exchange("empty", degrees[:48], darks=0)
+    carry(folder, chain(""), "leave out `darks` of flat_field and their input, for darks of 0",
+          chain("").replace(" | input darks like=input frames=darks", "").replace(" darks=darks", ""), right)
+
+
+@rows
+def ends_of_the_range(folder):
+    """Views with both ends of the range, or without the last, whose angles say the other. A list of the angles gives what is right."""
+    for turn, n in ((180, 91), (360, 181), (360, 91)):
+        for end in (True, False):
+            degrees = np.linspace(0, turn, n, endpoint=end)
+            lines = sinogram(degrees, 64, 33, discs=[(x * 2, y * 2, radius * 2, value) for x, y, radius, value in DISCS])
+            np.save(f"{folder}/lines.npy", lines)
+            scan = "npy lines.npy axes=z,view,detector spacing=1,1 quantity=line_integral "
+            listed = "[" + ", ".join(f"{angle:.12g}" for angle in degrees) + "]"
+            run(*words_of(f"{scan} angles={listed} | center center=33 | fbp"), cwd=folder)
+            right, even = image(folder), f"{scan} theta_start=0 theta_stop={turn} endpoint="
+            carry(folder, f"{even}{'false' if end else 'true'} | center center=33 | fbp", f"endpoint: {'true' if end else 'false'} of `input` gives the views these angles",
+                  f"{even}{'true' if end else 'false'} | center center=33 | fbp", right)
+
+
+@rows
 def files_of_scans(folder):
     lines, slices = scans(folder)
     right = close(slices)
@@ -174,6 +234,49 @@ def exchange(path, frames, degrees, chunks=None, lost=(), **others):
 
 
 @rows
+def frames_of_other_files(folder):
+    """Flats and darks of another file, of another exposure or beam, or of a detector that lay the other way."""
+    half = np.arange(48) * 3.75
+    lines = sinogram(half, 32, 15.5)
+    profile = (1 - 0.3 * np.arange(32) / 32) * (1 - 0.1 * np.arange(4)[:, None] / 4)
+    nxtomo(f"{folder}/views.nxs", lines - np.log(profile)[:, None], half, 0, 0, count_time=0.1)
+    chain = "nexus views.nxs | input flats nexus %s frames=flats | input darks nexus %s frames=darks | %sflat_field %sflats=%s darks=%s"
+    right = lambda a: a.shape == lines.shape and abs(a - lines).max() < 0.02  # noqa: E731
+
+    def frames(name, flats=1, dark=10, turned=np.s_[:], **fields):
+        nxtomo(f"{folder}/{name}", lines[:, :0], [], dark=dark, **fields)
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            file["entry/instrument/detector/data"][2:] = np.rint(20000 * flats * profile[turned] + dark)
+        return name
+
+    def of(flats, darks, before="", more="", names=("flats", "darks")):
+        return chain % (flats, darks, before, more, *names) + " | minus_log"
+
+    good, other = frames("good.nxs", count_time=0.1), frames("long.nxs", 2, count_time=0.2)
+    divided = "`air` after this stage divides by the beam beside the object, where there is some"
+    carry(folder, of(other, good), divided, of(other, good).replace("| minus_log", "| air detectors=4 | minus_log"), right)
+    carry(folder, of(good, other), "take darks that were exposed as long as the views", of(good, good), right)
+    with h5py.File(f"{folder}/views.nxs", "r+") as file:
+        file["entry/control/data"] = np.full(48, 1000.0)
+        file["entry/control"].attrs["NX_class"] = "NXmonitor"
+    dim = frames("dim.nxs", 0.5)
+    with h5py.File(f"{folder}/{dim}", "r+") as file:
+        file["entry/control/data"] = [0.0, 0, 500, 500]
+        file["entry/control"].attrs["NX_class"] = "NXmonitor"
+    carry(folder, of(dim, good), divided, of(dim, good).replace("| minus_log", "| air detectors=4 | minus_log"), right)
+    mirrored = frames("mirrored.nxs", turned=np.s_[:, ::-1], x_flipped=True)
+    both = "flip input=flats name=flats_flipped | flip input=darks name=darks_flipped | "
+    flipped = of(mirrored, mirrored, both, "input=input ", ("flats_flipped", "darks_flipped"))
+    for name in ("flats", "darks"):
+        carry(folder, of(mirrored, mirrored), f"flip: {{input: {name}, name: {name}_flipped}} as the first stage and {name}: {name}_flipped turn them round; "
+              "`input: input` in the stage that follows flip takes the image", flipped, right)
+    carry(folder, of(good, good, "flip | "), "flip after this stage mirrors the corrected image", of(good, good) + " | flip",
+          lambda a: abs(a[:, :, ::-1] - lines).max() < 0.02)
+    once = of(good, good, both.split("| ")[0] + "| ", "input=input ", ("flats_flipped", "darks"))
+    carry(folder, once, "flats: flats takes them as they are read", of(good, good), right)
+
+
+@rows
 def views_that_are_none(folder):
     """Scans that were aborted, frames that the camera lost or gave again, and views without the object."""
     half = np.arange(48) * 3.75
@@ -252,6 +355,34 @@ def views_that_are_none(folder):
 
 
 @rows
+def frames_that_are_missing(folder):
+    half = np.arange(48) * 3.75
+    lines = sinogram(half, 32, 15.5)
+    frames = np.rint(20000 * np.exp(-lines.transpose(1, 0, 2))).astype("u2")
+    corrected = "exchange %s | input flats %s | input darks %s | flat_field flats=flats darks=darks | minus_log"
+    like = ("like=input frames=flats", "like=input frames=darks")
+    right = lambda a: a.shape == lines.shape and abs(a - lines).max() < 2e-3  # noqa: E731
+    exchange(f"{folder}/whole.h5", frames, half)
+    for lost in ("data_white", "data_dark", "data"):
+        exchange(f"{folder}/{lost}.h5", frames, half)
+        with h5py.File(f"{folder}/{lost}.h5", "r+") as file:
+            file.move(f"exchange/{lost}", f"raw/{lost}")
+    flats = corrected % ("data_white.h5", *like)
+    carry(folder, flats, "take the flats of another file, with `frames: flats` there; or, in place of flat_field, `air` divides by the beam beside the object",
+          (corrected % ("data_white.h5", "exchange whole.h5 frames=flats", like[1]), "exchange data_white.h5 | air detectors=4 | minus_log"), right)
+    carry(folder, corrected % ("data_dark.h5", *like), "leave out `darks` of flat_field and their input, for darks of 0; or take those of another file, with `frames: darks` there",
+          ("exchange data_dark.h5 | input flats like=input frames=flats | flat_field flats=flats | minus_log",
+           corrected % ("data_dark.h5", like[0], "exchange whole.h5 frames=darks")), right)
+    by_path = "hdf5 data.h5 path=/raw/data axes=view,z,detector quantity=counts theta_start=0 theta_stop=180"
+    carry(folder, corrected % ("data.h5", *like), "`tomostage info FILE` lists what the file has; `hdf5: FILE` with `path:` reads any of its datasets",
+          (corrected % ("data.h5", *like)).replace("exchange data.h5", by_path).replace("like=input", "exchange whole.h5"), right)
+    assert run("info", "data.h5", cwd=folder).stdout
+    nxtomo(f"{folder}/keyed.nxs", lines, half, flats=0)
+    carry(folder, chain_of("keyed.nxs") + " | minus_log", "take the flats of another file", "nexus keyed.nxs | air detectors=4 | minus_log",
+          lambda a: abs(a - lines).max() < 0.05)
+
+
+@rows
 def angles_that_are_none(folder):
     """Angles that are no numbers, too few or not there, and axes in another order: what the hints name reads the scan."""
     half = np.arange(48) * 3.75
@@ -285,7 +416,7 @@ def angles_that_are_none(folder):
             file["other"] = angles
             file["other"].attrs["units"] = "degree"
             if name != "none.nxs":
-                file["entry/sample/rotation_angle"] = angles[4:] if name == "few.nxs" else angles + np.nan
+                file["entry/sample/rotation_angle"] = angles[5:] if name == "few.nxs" else angles + np.nan
                 file["entry/sample/rotation_angle"].attrs["units"] = "degree"
         carry(folder, f"nexus {name}", hint, f"nexus {name} angles=/other", (4, 48, 32))
     for axes, order, turned in (("y:theta:x", "z, view, detector", (1, 0, 2)), ("x:y:theta", "detector, z, view", (2, 1, 0)), ("theta:x:y", "view, detector, z", (0, 2, 1))):
@@ -480,6 +611,19 @@ def beams_and_fields(folder):
         file["entry/instrument/detector/data"][4:6] = file["entry/instrument/detector/data"][6]
     carry(folder, flats, "drop_views: [2, 4] leaves them out", flats.replace("frames=flats", "frames=flats drop_views=2,4"),
           lambda a: abs(a - lines).max() < 2e-3)
+
+    tilt = np.rint(20000 * (1 + 0.1 * ((np.arange(32) + 0.5) / 32 - 0.5)) + 10)
+    for name, n, moved, said, drop in (
+        ("moved.nxs", 4, [0, 1], "drop_views: [[2, 4]] of this input leaves out those that differ from the first, drop_views: [[0, 2]] the others", "[[0,2]]"),
+        ("moved_late.nxs", 40, range(9), "drop_views: [[9, 40]] of this input leaves out those that differ from the first, drop_views: [[0, 9]] the others", "[[0,9]]"),
+        ("moved_back.nxs", 20, range(0, 20, 5), "drop_views of this input leaves out flats: keep those that had the beam of the views", "[[0,1],[5,6],[10,11],[15,16]]"),
+    ):
+        nxtomo(f"{folder}/{name}", lines, half, flats=n)
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            for flat in moved:
+                file["entry/instrument/detector/data"][2 + flat] = tilt
+        chain = chain_of(name) + " | minus_log"
+        carry(folder, chain, said, chain.replace("frames=flats", f"frames=flats drop_views={drop}"), lambda a: abs(a - lines).max() < 2e-3)
 
     def one_pixel(frames):
         frames[4:, :, 20] = 0

@@ -48,6 +48,18 @@ def types_of_values(folder):
 
 
 @rows
+def lengths(folder):
+    arrays(folder)
+    carry(folder, "npy f4.npy | gaussian sigma=1 unit=mm", "`unit: pixel` needs no distance",
+          "npy f4.npy | gaussian sigma=1 unit=pixel", V.shape)
+    carry(folder, "npy f4.npy | crop x=0,4 unit=mm", "`unit: pixel`, with indices from 0",
+          "npy f4.npy | crop x=0,4 unit=pixel", V[:, :, :4])
+    carry(folder, "npy f4.npy quantity=attenuation | radon views=16 beam=fan-flat source_axis=100 source_detector=150",
+          "leave beam, source_axis and source_detector out: a parallel beam needs no distances in mm",
+          "npy f4.npy quantity=attenuation | radon views=16", lambda a: a.shape[:2] == (4, 16))
+
+
+@rows
 def intensities(folder):
     arrays(folder)
     z = (V - V.mean()) / V.std()
@@ -102,6 +114,9 @@ def boxes_and_grids(folder):
           f"{m} | resample shape=8,8,4", f"{m} | input r {m} | resample like=r"), V)
     carry(folder, "npy f4.npy | resample spacing=1", "`shape` needs none", "npy f4.npy | resample shape=8,8,4", V)
     carry(folder, "npy f4.npy | resample spacing=1,1", "`shape` needs none", "npy f4.npy | resample shape=8,8", V)
+    carry(folder, f"{m} quantity=hu | input r npy u1.npy spacing=1,1,1 | combine other=r op=multiply mask=r",
+          "leave mask out, and put `apply_mask` with the mask after this stage",
+          f"{m} quantity=hu | input r npy u1.npy spacing=1,1,1 | combine other=r op=multiply | apply_mask mask=r", V * V)
     carry(folder, f"{m} | input r npy f4.npy spacing=1,1,2 | compare reference=r data_range=250",
           "`resample` with `like:` puts a volume on the grid of another",
           f"{m} | input r npy f4.npy spacing=1,1,2 | resample like=r | compare reference=r data_range=250", V.shape)
@@ -116,6 +131,20 @@ def boxes_and_grids(folder):
     carry(folder, "dicom tilted tilt=keep | reorient to=SAR",
           "`unshear` before it; orders of axes that keep the slices need none",
           "dicom tilted tilt=keep | unshear | reorient to=SAR", lambda a: 4 in a.shape)
+    carry(folder, "dicom tilted tilt=keep | foreground | distance", "`unshear` before it",
+          "dicom tilted tilt=keep | unshear | foreground | distance", lambda a: a.shape[0] == 4 and a.max() > 1)
+
+
+@rows
+def masks(folder):
+    arrays(folder)
+    hu = "npy i2.npy quantity=hu spacing=1,1,1"
+    for stage in ("morphology operation=erode", "components", "distance"):
+        carry(folder, f"{hu} | {stage}", "it takes intensity; `threshold` or `foreground` before it makes a mask",
+              (f"{hu} | threshold above=100 | {stage}", f"{hu} | foreground | {stage}"), V.shape)
+    for stage in ("morphology operation=dilate", "components least_mm3=2", "distance"):
+        carry(folder, f"npy u1.npy | {stage}", "state it at the input, as with `spacing: [0.5, 0.5, 2]`",
+              f"npy u1.npy spacing=0.5,0.5,2 | {stage}", V.shape)
 
 
 @rows
@@ -320,3 +349,34 @@ def units_of_numbers(folder):
           "give radius in pixels, or make the spacing the same along all axes with `resample`",
           ("dicom head | box radius=1 dimensions=3d",
            f"dicom head | resample spacing={mm},{mm},{mm} | box radius={mm}mm dimensions=3d"), lambda a: a.shape[1:] == (16, 16))
+
+
+@rows
+def bias_fields(folder):
+    arrays(folder)
+    carry(folder, "npy f4.npy | n4 iterations=2.5", "one whole number for each level, 8 levels at most: [50, 50, 30, 20]",
+          "npy f4.npy | n4 shrink=1 iterations=50,50,30,20", V.shape)
+    carry(folder, "npy f4.npy | n4 control_points=4,5", "one whole number for all axes, or [x, y, z]",
+          ("npy f4.npy | n4 control_points=5", "npy f4.npy | n4 control_points=4,5,6"), V.shape)
+    carry(folder, "npy f4.npy | n4 control_points=64 iterations=1,1,1", "fewer levels, fewer control_points or a longer spline_distance",
+          ("npy f4.npy | n4 control_points=64 iterations=1", "npy f4.npy | n4 control_points=8 iterations=1,1,1"), V.shape)
+    carry(folder, "npy f4.npy spacing=1,1,1 | n4 spline_distance=0.01 iterations=1,1,1", "fewer levels, fewer control_points or a longer spline_distance",
+          "npy f4.npy spacing=1,1,1 | n4 spline_distance=10 iterations=1,1,1", V.shape)
+    carry(folder, "npy f4.npy | n4 spline_distance=20", "`control_points` needs none", "npy f4.npy | n4 control_points=4", V.shape)
+    carry(folder, "npy f4.npy | threshold above=1000 name=none | n4 input=input mask=none",
+          "it needs voxels above 0 that are valid, where the mask and the weights are not 0",
+          "npy f4.npy | n4", V.shape)
+    carry(folder, "npy f4.npy quantity=hu | n4", "a CT has no bias field; if the values are of an MR, say `quantity: intensity` at the input",
+          "npy f4.npy quantity=intensity | n4", V.shape)
+
+
+@rows
+def series(folder):
+    arrays(folder)
+    with open(f"{folder}/series.mha", "wb") as file:
+        file.write(b"NDims = 4\nDimSize = 8 8 4 3\nElementSpacing = 1 1 1 1\nElementType = MET_FLOAT\ntomostage_volumes = time s 0 2\n"
+                   b"ElementDataFile = LOCAL\n" + np.stack([V, 2 * V, 4 * V]).tobytes())
+    carry(folder, "mha series.mha | reduce axis=echo method=sum", "`axis: volumes` takes them, whatever they differ by",
+          "mha series.mha | reduce axis=volumes method=sum", 7 * V)
+    carry(folder, "npy f4.npy | reduce axis=time method=max", "`axis: z` makes one slice of all slices of a volume",
+          "npy f4.npy | reduce axis=z method=max", V.max(0)[None])

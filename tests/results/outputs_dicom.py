@@ -196,6 +196,30 @@ def dicom_knows_the_acquisition(folder):
 
 
 @test
+def animals_on_four_legs_stay_animals(folder):
+    """Their axes have other names than those of people: each output says what they are."""
+    source = phantom(folder)
+    for name in os.listdir(f"{folder}/in"):
+        file = pydicom.dcmread(f"{folder}/in/{name}")
+        file.AnatomicalOrientationType = "QUADRUPED"
+        file.save_as(f"{folder}/in/{name}")
+    for stage in "", "| gaussian sigma=1 unit=pixel":
+        done = run("run", f"{source} {stage} | dicom {folder}/out | nifti {folder}/out.nii | hdf5 {folder}/out.h5", "--force")
+        assert "is QUADRUPED: x, y and z go to" in done.stderr, done.stderr
+        assert pydicom.dcmread(f"{folder}/out/slice_0001.dcm").AnatomicalOrientationType == "QUADRUPED"
+        with open(f"{folder}/out.json") as file:
+            assert json.load(file)["AnatomicalOrientationType"] == "QUADRUPED"
+        with h5py.File(f"{folder}/out.h5") as file:
+            found = []
+            file.visititems(lambda path, item: found.append(item[()]) if path.endswith("anatomical_orientation") else None)
+            assert found and all(value in (b"QUADRUPED", "QUADRUPED") for value in found), found
+    done = run("run", f"dicom {folder}/out | nifti {folder}/again.nii", "--force")
+    assert "is QUADRUPED" in done.stderr
+    done = run("run", f"nifti {folder}/out.nii | dicom {folder}/plain")
+    assert "AnatomicalOrientationType" not in pydicom.dcmread(f"{folder}/plain/slice_0001.dcm")
+
+
+@test
 def dicom_of_pet_that_states_little(folder):
     """A time is there in any case, counted from the dummy date. What else the standard demands is known, or refused."""
     source = phantom(folder)

@@ -19,8 +19,8 @@ def result(path, name="data"):
         data, lps = group["data"][:], np.eye(4)
         if "origin_mm" in group.attrs:
             direction = np.asarray(group.attrs["direction"]).reshape(3, 3)
-            lps[:3, 0] = direction[0] * group["x"].attrs["spacing"]
-            lps[:3, 1] = direction[1] * -group["y"].attrs["spacing"]  # y falls with the row
+            lps[:3, 0] = direction[0] * abs(group["x"].attrs["spacing"])
+            lps[:3, 1] = direction[1] * abs(group["y"].attrs["spacing"])
             lps[:3, 2] = group.attrs["step_z_mm"]
             lps[:3, 3] = group.attrs["origin_mm"]
         return data, lps

@@ -16,7 +16,7 @@ stub() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"$folder/bin/$1" && chmod +x "
 stub dpkg-query 'echo "install ok installed"'
 stub nvidia-smi '[ -n "${GPU:-}" ]'
 stub nvcc ''
-stub ctest ''
+stub ctest 'mkdir -p "$2/Testing/Temporary" && printf "ok\nSKIPPED view: no X server\n" >"$2/Testing/Temporary/LastTest.log"; exit "${FAULTS:-0}"'
 # Keeps what it was called with, and builds programs that say who they are.
 stub cmake 'echo "$*" >>"$CALLS"
 [ "$1" = --build ] || exit 0
@@ -48,6 +48,15 @@ for machine in GPU= GPU=yes; do
 done
 run TOMOSTAGE_PRESET=ci demo
 [[ $calls != *native* && $calls != *off* ]] || fail "the preset ci is changed: $calls"
+run test
+grep -qx 'SKIPPED view: no X server' "$folder/said" || fail "test does not say why tests are skipped"
+(run FAULTS=8 test) >/dev/null 2>&1 && fail "test hides that tests have failed"
+
+# What somebody has made in demo/ stays, and each step has its time.
+mkdir -p "$folder/clone/demo" && echo mine | tee "$folder/clone/demo/notes" "$folder/clone/demo/demo.yaml" >/dev/null
+run demo
+[ "$(cat "$folder/clone/demo/notes" "$folder/clone/demo/demo.yaml")" = $'mine\nmine' ] || fail "demo removes what was there"
+[ "$(grep -cE '^ *[0-9]+ s  ' "$folder/said")" -ge 4 ] || fail "demo does not print its steps and their time"
 run peers
 grep -qx 'tomostage-bench ran' "$folder/said" || fail "peers does not find the benchmark program"
 echo "it builds what the machine can run"

@@ -63,22 +63,40 @@ def mrc(folder):
 
 
 @test
-def metaimage_and_vtk(folder):
+def vtk(folder):
     sitk = package("SimpleITK")
-    for name in ("a.mha", "b.mhd", "c.vtk"):
-        sitk.WriteImage(sitk.GetImageFromArray(VALUES), f"{folder}/{name}")
+    sitk.WriteImage(sitk.GetImageFromArray(VALUES), f"{folder}/c.vtk")
+    carry_out(folder, "c.vtk", VALUES)
+
+
+@test
+def metaimage_of_other_forms(folder):
+    """Values as text, of several channels or in several files, a scale, and fields of other programs."""
+    sitk = package("SimpleITK")
+    sitk.WriteImage(sitk.GetImageFromArray(np.stack([VALUES, VALUES + 1], -1), isVector=True), f"{folder}/channels.mha")
+    named = sitk.GetImageFromArray(VALUES)
+    named.SetMetaData("Operator", "nobody")
+    sitk.WriteImage(named, f"{folder}/named.mha")
+    head = "ObjectType = Image\nNDims = 3\nDimSize = 5 4 3\nElementType = MET_SHORT\nElementSpacing = 1 1 1\n"
+    for z in range(3):
+        VALUES[z].tofile(f"{folder}/slice{z}.raw")
+    for name, more, data in (("text.mha", "BinaryData = False\nElementDataFile = LOCAL\n", (" ".join(map(str, VALUES.ravel())) + "\n").encode()),
+                             ("scaled.mha", "ElementToIntensityFunctionSlope = 2\nElementDataFile = LOCAL\n", VALUES.tobytes()),
+                             ("pattern.mhd", "ElementDataFile = slice%d.raw 0 2 1\n", b"")):
+        with open(f"{folder}/{name}", "wb") as file:
+            file.write((head + more).encode() + data)
+    for name in "channels.mha", "named.mha", "text.mha", "scaled.mha", "pattern.mhd":
+        assert "[mha-form]" in run("info", name, cwd=folder, expect=3).stderr
         carry_out(folder, name, VALUES)
 
 
 @test
-def metaimage_of_slices_wide_integers_and_values_apart(folder):
+def the_values_of_a_metaimage_header(folder):
     sitk = package("SimpleITK")
-    sitk.WriteImage(sitk.GetImageFromArray(VALUES[1]), f"{folder}/slice.mha")
-    carry_out(folder, "slice.mha", VALUES[1:2])
-    for kind in "<i8", "<u8", "<f8":
-        sitk.WriteImage(sitk.GetImageFromArray(VALUES.astype(kind)), f"{folder}/wide{kind[1:]}.mhd")
-        carry_out(folder, f"wide{kind[1:]}.mhd", VALUES)
-    carry_out(folder, "widei8.raw", VALUES)  # the values, whose header is beside them
+    sitk.WriteImage(sitk.GetImageFromArray(VALUES), f"{folder}/a.mhd")
+    for program in ("info", "a.raw"), ("run", "invert", "-i", "a.raw", "-o", "x.h5"):
+        assert "mha a.mhd" in run(*program, cwd=folder, expect=3).stderr
+    run("run", "mha a.mhd | hdf5 out.h5", cwd=folder)
 
 
 @test
@@ -174,7 +192,7 @@ def nrrd_of_several_volumes(folder):
 
 @test
 def axes_that_are_not_at_right_angles(folder):
-    """NIfTI is resampled, and a slanted plane of values stays where it was in the patient; NRRD loses its place."""
+    """NIfTI is resampled, and a slanted plane of values stays where it was in the patient; NRRD and MetaImage lose their place."""
     nibabel = package("nibabel")
     package("scipy.ndimage")
     affine = np.array([[-1, 0.3, 0, 4], [0, -1, 0, 5], [0, 0, 2, 6], [0, 0, 0, 1.0]])
@@ -192,6 +210,11 @@ def axes_that_are_not_at_right_angles(folder):
     with open(f"{folder}/b.nrrd", "wb") as file:
         file.write(f"NRRD0005\ntype: int16\ndimension: 3\nsizes: 5 4 3\n{directions}\nencoding: raw\nendian: little\n\n".encode() + VALUES.tobytes())
     carry_out(folder, "b.nrrd", VALUES)
+    package("SimpleITK")
+    with open(f"{folder}/c.mha", "wb") as file:
+        file.write(b"ObjectType = Image\nNDims = 3\nDimSize = 5 4 3\nElementSpacing = 1 1 1\nOffset = 0 0 0\n"
+                   b"TransformMatrix = 1 0 0 0.28 0.96 0 0 0 1\nElementType = MET_SHORT\nElementDataFile = LOCAL\n" + VALUES.tobytes())
+    carry_out(folder, "c.mha", VALUES)
 
 
 @test

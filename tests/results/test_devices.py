@@ -28,6 +28,8 @@ def make_inputs():
     for arguments in (["scan.nxs"], ["zingers.nxs", "--zingers", "300"], ["wide.nxs", "--wide"]):
         subprocess.run([sys.executable, os.path.join(DATASETS, "make_scan.py"), *arguments], cwd=INPUTS,
                        check=importlib.util.find_spec("h5py") is not None)
+    subprocess.run([sys.executable, os.path.join(DATASETS, "make_mr.py"), "mr.npy"], cwd=INPUTS,
+                   check=importlib.util.find_spec("numpy") is not None)
 
 
 def least(chain):

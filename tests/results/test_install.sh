@@ -25,6 +25,11 @@ sanitizers=$(cached TOMOSTAGE_SANITIZE)
 flags=()
 [ -z "$sanitizers" ] || flags=("-fsanitize=$sanitizers")
 
+for page in man/man1/tomostage.1 man/man1/tomostage-run.1 bash-completion/completions/tomostage zsh/site-functions/_tomostage \
+    fish/vendor_completions.d/tomostage.fish; do
+    [ -s "$folder/usr/share/$page" ] || fail "share/$page is missing"
+done
+
 # Nothing is corrected in tomostage.pc: it leads to where it lies.
 PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
 export PKG_CONFIG_PATH
@@ -71,10 +76,14 @@ if [[ $(cached TOMOSTAGE_CUDA) != off && -x $compiler ]]; then
     fi
 fi
 
+# The lines of docs/install.md for CMake come first.
+lines=$(grep -A2 '^    find_package(tomostage REQUIRED)$' "$source/docs/install.md")
+[ "$(wc -l <<<"$lines")" = 3 ] || fail "docs/install.md has other lines for CMake: $lines"
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)
 project(example LANGUAGES C)
-find_package(tomostage REQUIRED)
+$lines
+target_link_options(arrays PRIVATE ${flags[*]})
 add_executable(example "$source/docs/example.c")
 target_compile_options(example PRIVATE ${flags[*]})
 target_link_options(example PRIVATE ${flags[*]})
@@ -82,6 +91,7 @@ target_link_libraries(example PRIVATE tomostage::tomostage)
 CMAKE
 { cmake -S "$folder" -B "$folder/build" -G "$generator" -DCMAKE_PREFIX_PATH="$folder/usr" && cmake --build "$folder/build"; } \
     >"$folder/log" 2>&1 || fail "find_package: $(cat "$folder/log")"
+"$folder/build/arrays" >"$folder/log" 2>&1 || fail "the example of arrays, built with CMake: $(cat "$folder/log")"
 for example in "$folder/with-pkg-config" "$folder/build/example"; do
     if "$example" "$folder/missing.yaml" 2>"$folder/log"; then fail "$example does not refuse a missing chain"; fi
     grep -q 'missing.yaml' "$folder/log" || fail "$example says: $(cat "$folder/log")"

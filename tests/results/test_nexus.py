@@ -90,10 +90,14 @@ def check_required(path, definition):
                 assert text(entry["instrument/detector/x_rotation_axis_pixel_position"].attrs["units"]) == "pixel"
 
 
+HDF5_NAMES = {"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST"}  # of dimension scales
+
+
 def check_names(path):
     def look(name, item):
         for part in [name.split("/")[-1], *item.attrs]:
-            assert part == "NX_class" or re.fullmatch(r"[a-z_][a-z0-9_]*", part), f"{path}: the name {part} in {name}"
+            known = part == "NX_class" or part in HDF5_NAMES
+            assert known or re.fullmatch(r"[a-z_][a-z0-9_]*", part), f"{path}: the name {part} in {name}"
         assert isinstance(item, h5py.Dataset) or "NX_class" in item.attrs, f"{path}: {name} has no class"
     with h5py.File(path) as file:
         file.visititems(look)

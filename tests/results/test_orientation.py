@@ -107,9 +107,10 @@ def check_patient(folder):
     with h5py.File(path) as file:
         group = file["/entry/data"]
         data, direction = group["data"][:], np.reshape(group.attrs["direction"], (3, 3))
-        for z, row, column in ((0, 0, 0), (1, 20, 40), (3, 63, 5)):
-            lps = (group.attrs["origin_mm"] + column * group["x"].attrs["spacing"] * direction[0] -
-                   row * group["y"].attrs["spacing"] * direction[1] + z * group.attrs["step_z_mm"])
+        for z, row, column in ((0, 0, 0), (1, 20, 40), (2, 14, 30), (2, 31, 12), (3, 63, 5)):
+            lps = (group.attrs["origin_mm"] + column * abs(group["x"].attrs["spacing"]) * direction[0] +
+                   row * abs(group["y"].attrs["spacing"]) * direction[1] + z * group.attrs["step_z_mm"])
+            assert np.allclose(lps, [group["x"][column], group["y"][row], group["z"][z]]), "positions are those of LPS"
             index = np.rint(np.linalg.inv(image.affine) @ [-lps[0], -lps[1], lps[2], 1])[:3].astype(int)
             assert values[tuple(index)] == data[z, row, column], f"voxel {z}, {row}, {column} lies elsewhere in NIfTI"
     return "nibabel"

@@ -10,8 +10,10 @@ import sys
 try:
     import outputs_dicom
     import outputs_files
+    import outputs_netcdf
     import outputs_nifti
     import outputs_pictures
+    import outputs_volumes
     from harness import run_tests
 except ModuleNotFoundError as missing:
     if missing.name.startswith("outputs_"):

@@ -20,7 +20,7 @@ import tempfile
 
 TOOTH, HEAD = "projections/tomopy_tooth/tooth.h5", "ct/philips_head_5mm_mixed/dicom"
 # These files stand in the folder before the page's first command: {name: path below TOMOSTAGE_DATA}.
-PAGES = {"README.md": {"tooth.h5": TOOTH}, "docs/tutorial.md": {"tooth.h5": TOOTH, "S21570": HEAD},
+PAGES = {"README.md": {}, "docs/tutorial.md": {"tooth.h5": TOOTH, "S21570": HEAD},
          "docs/masks.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/report.md": {"sts001": "ct/ibsi_sts001/dicom"},
          "docs/preview.md": {"sts001": "ct/ibsi_sts001/dicom"},
          "docs/reconstruction-study.md": {}, "docs/comparing.md": {}, "docs/batch.md": {},
@@ -134,7 +134,7 @@ def run_page(page, root, program, links, data, write):
             copy(os.path.join(data, path), os.path.join(folder, name))
         os.mkdir(os.path.join(folder, "demo"))
         # ./bootstrap.sh demo begins with this study.
-        subprocess.run(["tomostage", "phantom", "shepp-logan", "-o", "demo/study"], cwd=folder, env=environment, check=True,
+        subprocess.run(["tomostage", "phantom", "head", "-o", "demo/study"], cwd=folder, env=environment, check=True,
                        stdout=subprocess.DEVNULL)
         for block in blocks(text):
             left = any(name in line for name in absent for line in block)

@@ -162,10 +162,10 @@ def datasets(file):
     return found
 
 
-def planes_of(values):
-    """The central planes of a volume as the page shows them: (rows, columns), the last slice on top."""
+def planes_of(values, scan):
+    """The central planes of axial slices as the page shows them: (rows, columns), the last slice on top."""
     z, y, x = ((n - 1) // 2 for n in values.shape)
-    return [values[z], values[::-1, y], values[::-1, :, x]][:3 if len(values) >= 8 else 1]
+    return [values[z], values[::-1, y], values[::-1, :, x]][:2 if scan else 3]
 
 
 def expected_gray(values, level, width):
@@ -192,7 +192,7 @@ def check_sliders(chromium, file, names):
         low, high = np.nanmin(values), np.nanmax(values)
         level, width = chromium.evaluate(MOVE % (card, "level", float(low + 0.4 * (high - low)))), None
         width = chromium.evaluate(MOVE % (card, "width", float(0.5 * (high - low))))
-        for i, plane in enumerate(planes_of(values)):
+        for i, plane in enumerate(planes_of(values, name == "sinogram")):
             drawn = canvas(chromium, card, i)
             assert drawn.shape == plane.shape, (name, i, drawn.shape, plane.shape)
             assert np.abs(drawn - expected_gray(plane, level, width)).max() < 0.6, (name, i)
@@ -206,7 +206,7 @@ SHOWN = "document.querySelector('main').textContent"
 
 
 def check_in_browser(chromium, path, page, parsed):
-    for width in (390, 1200):
+    for width in (390, 1280):
         for dark in (False, True):
             chromium.load(page, width, dark=dark)
             assert not chromium.complaints(), chromium.complaints()
@@ -238,7 +238,7 @@ def test_phantom(folder, chromium):
     assert "0 HU, which is water" in record["warnings"][0] and "0 HU, which is water" in parsed.texts["pre"], "the warning of radon"
     assert record["run"]["memory"]["planned"] > 0 and {"read", "compute", "write"} <= {part["part"] for part in record["run"]["parts"]}
     assert len(record["residuals"]) == 1 and record["geometry"]["image"] == "sinogram"
-    assert [len(image["planes"]) for image in record["images"]] == [3, 3, 3, 3]
+    assert [len(image["planes"]) for image in record["images"]] == [3, 3, 2, 3]
     _, _, again = make(folder, "again", PHANTOM, folder)
     run(folder, "report", "phantom.h5", "-o", "third.html")
     with open(f"{folder}/third.html", encoding="utf-8") as file:
@@ -250,8 +250,8 @@ def test_phantom(folder, chromium):
         expect_shown(chromium, f"{folder}/again.html", "No profile was given")
         expect_shown(chromium, page, "memory planned", "What each part of the run did", "Residuals", "How the sinogram was measured",
                      "original \u2192 box \u2192 save#2", "24 x 256 x 256 values (i16) in HU, 2.5 mm x 0.8 mm x 0.8 mm apart. From -1000 to",
-                     "x across, z down (the last slice on top); y 127 of 0 to 255, at 101.6 mm from the first")
-        assert chromium.evaluate("document.querySelectorAll('figure.plane').length") == 12
+                     "coronal slice 127 (0 to 255) at 101.6 mm from the first; x across, z down (the last on top)")
+        assert chromium.evaluate("document.querySelectorAll('figure.plane').length") == 11
         with h5py.File(path) as file:
             check_sliders(chromium, file, ["original", "smooth", "sinogram", "data"])
         chromium.print(f"{folder}/phantom.pdf")
@@ -301,6 +301,144 @@ def check_hostile_records(chromium, folder, text, record):
             assert chromium.evaluate("document.querySelectorAll('*').length") < 20000
 
 
+def stack_of(chromium, card=0, plane=0):
+    """The index of the slice that a plane shows, from its caption."""
+    words = chromium.evaluate(f"document.querySelectorAll('article.image')[{card}].querySelectorAll('figcaption')[{plane}].textContent")
+    return int(re.search(r"slice (\d+) \(0 to", words)[1])
+
+
+def settle(chromium):
+    chromium.evaluate("new Promise((done) => setTimeout(done, 150))")
+
+
+def press(chromium, key, card=0, plane=0):
+    chromium.evaluate(f"""(() => {{ const canvas = document.querySelectorAll('article.image')[{card}].querySelectorAll('canvas')[{plane}];
+      canvas.focus(); canvas.dispatchEvent(new KeyboardEvent('keydown', {{ key: {key!r}, cancelable: true }})); }})()""")
+    settle(chromium)
+
+
+def check_hostile_slices(chromium, folder, text, record):
+    """Whatever numbers the slices have, the page draws itself and its keys do no harm."""
+    draw, start = random.Random(11), text.index(">", text.index('id="record"')) + 1
+    for extreme in (0, 1e308, -1e308), (None, -5, 0.5), (7, 1e16):
+        def by(value):
+            return draw.choice(extreme) if isinstance(value, (int, float)) and draw.random() < 0.7 else value
+
+        images = [{**image, "labels": by(image["labels"]), "planes": [
+            {**plane, **({"slices": spoil(plane["slices"], by)} if "slices" in plane else {})} for plane in image["planes"]]}
+            for image in record["images"]]
+        with open(f"{folder}/spoiled.html", "w", encoding="utf-8") as file:
+            file.write(text[:start] + json.dumps({**record, "images": images}).replace("<", "\\u003c") + text[text.index("</script>", start):])
+        chromium.load(f"{folder}/spoiled.html")
+        for key in "Home", "ArrowDown", "PageDown", "End":
+            press(chromium, key)
+        chromium.evaluate("document.querySelectorAll('select').forEach((s) => { s.value = s.options.length - 1; s.dispatchEvent(new Event('input')); })")
+        settle(chromium)
+        assert not chromium.complaints(), chromium.complaints()
+        assert chromium.evaluate("document.querySelectorAll('*').length") < 20000
+
+
+def test_slices(folder, chromium):
+    """With --slices the page scrolls through the slices, by keys, wheel, slider and a finger, and what is before, or lies over
+    the image, goes along."""
+    run(folder, "phantom", "head", "-o", "scroll", "--size", "64", "--slices", "12")
+    run(folder, "run", "dicom scroll | save name=raw | threshold above=300 name=m | save name=bone | box radius=2 input=raw | hdf5 scroll.h5",
+        "--quiet")
+    for wrong in "0", "-1", "some", "1.5":
+        assert "is neither all nor a number" in run(folder, "report", "scroll.h5", "--slices", wrong, expect=2).stderr
+    run(folder, "report", "scroll.h5", "-o", "few.html", "--slices", "3")
+    run(folder, "report", "scroll.h5", "-o", "plain.html")
+    run(folder, "report", "scroll.h5", "-o", "scroll.html", "--slices", "all")
+    texts = [open(f"{folder}/{name}.html", encoding="utf-8").read() for name in ("few", "plain", "scroll")]
+    few, plain, page = map(Page, texts)
+    check_loads_nothing(texts[2], page)
+    check_is_documented(page.record)
+    indices = [[s["index"] for s in plane.get("slices", {"pictures": []})["pictures"]] for plane in page.record["images"][0]["planes"]]
+    assert indices == [list(range(12)), [], []], indices
+    assert [s["index"] for s in few.record["images"][0]["planes"][0]["slices"]["pictures"]] == [2, 6, 10]
+    assert "slices" not in plain.record["images"][0]["planes"][0]
+    assert [image["labels"] for image in page.record["images"]] == [0, 1, 0]
+    if not chromium:
+        return
+    with h5py.File(f"{folder}/scroll.h5") as file:
+        raw, bone, data = (file[f"entry/{name}/data"][()].astype(float) for name in ("raw", "bone", "data"))
+    for width in 390, 1280:
+        chromium.load(f"{folder}/scroll.html", width)
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+        level, span = chromium.evaluate(MOVE % (2, "level", 100.0)), chromium.evaluate(MOVE % (2, "width", 800.0))
+        for key, index in (None, 5), ("ArrowDown", 6), ("ArrowLeft", 5), ("PageDown", 11), ("ArrowDown", 11), ("Home", 0), ("End", 11):
+            if key:
+                press(chromium, key, 2)
+            assert stack_of(chromium, 2) == index, (key, index)
+            assert np.abs(canvas(chromium, 2, 0) - expected_gray(data[index], level, span)).max() < 0.6, index
+        wheel = """(() => { const canvas = document.querySelectorAll('article.image')[2].querySelector('canvas');
+          return ![-100, 100, 100].map((deltaY) => canvas.dispatchEvent(new WheelEvent('wheel', { deltaY, cancelable: true }))).pop(); })()"""
+        assert chromium.evaluate(wheel) is False, "at the end of the slices the wheel scrolls the page"
+        settle(chromium)
+        assert stack_of(chromium, 2) == 11
+        chromium.evaluate("(() => { const s = document.querySelectorAll('article.image')[2].querySelector('.slice'); s.value = 3; "
+                          "s.dispatchEvent(new Event('input')); })()")
+        settle(chromium)
+        assert stack_of(chromium, 2) == 3 and stack_of(chromium, 0) == 5
+        # A finger that goes across the picture.
+        chromium.evaluate("""(() => { const canvas = document.querySelectorAll('article.image')[2].querySelector('canvas'),
+          box = canvas.getBoundingClientRect(), at = (type, x) => canvas.dispatchEvent(new PointerEvent(type, { pointerType: 'touch',
+            clientX: box.left + x * box.width, clientY: box.top + 9 })); at('pointerdown', 0.5); at('pointermove', 0.5 + 2 / 12); at('pointerup', 0.7); })()""")
+        settle(chromium)
+        assert stack_of(chromium, 2) == 5
+        # Side by side: the image before has the same slice and the same cursor.
+        chromium.evaluate("Array.from(document.querySelectorAll('article.image')[2].querySelectorAll('button')).find((b) => b.textContent === 'side by side').click()")
+        press(chromium, "ArrowDown", 2)
+        low, wide = page.record["images"][0]["window"]["level"], page.record["images"][0]["window"]["width"]
+        assert np.abs(canvas(chromium, 2, 0) - expected_gray(raw[6], low, wide)).max() < 0.6
+        assert np.abs(canvas(chromium, 2, 1) - expected_gray(data[6], level, span)).max() < 0.6
+        said = chromium.evaluate("""(() => { const card = document.querySelectorAll('article.image')[2], canvas = card.querySelectorAll('canvas')[1],
+          box = canvas.getBoundingClientRect(); canvas.dispatchEvent(new PointerEvent('pointermove',
+            { clientX: box.left + box.width * 20.5 / 64, clientY: box.top + box.height * 30.5 / 64 }));
+          const marks = Array.from(card.querySelectorAll('.cursor')).slice(0, 2).map((c) => [c.style.left, c.style.top, c.style.display].join());
+          return [card.querySelector('output').textContent, ...marks]; })()""")
+        assert said[0] == f"column 20, row 30: {data[6][30, 20]:.6g} HU; before {raw[6][30, 20]:.6g} HU", said
+        assert said[1] == said[2] and "block" in said[1], said
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+        # The mask over the image, filled and as a contour.
+        chromium.evaluate("(() => { const s = document.querySelectorAll('article.image')[2].querySelector('select.over'); "
+                          "s.value = Array.from(s.options).findIndex((o) => o.textContent === 'bone'); s.dispatchEvent(new Event('input')); })()")
+        settle(chromium)
+        inside = bone[6] == 1
+        assert inside.any()
+        gray = np.floor(expected_gray(data[6], level, span) + 0.5)
+        red = canvas(chromium, 2, 1).astype(float)
+        assert np.abs(red - np.where(inside, gray + 0.5 * (255 - gray), gray)).max() <= 1
+        chromium.evaluate("(() => { const s = document.querySelectorAll('article.image')[2].querySelector('select.form'); s.value = 1; "
+                          "s.dispatchEvent(new Event('input')); })()")
+        padded = np.pad(inside, 1, mode="edge")
+        edge = inside & ~(padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:])
+        assert np.abs(canvas(chromium, 2, 1) - np.where(edge, 255, gray)).max() <= 1
+        said = [text for text in map(str, chromium.complaints()) if "Multiple readback" not in text]  # the readbacks are this test's
+        assert not said, said
+    check_hostile_slices(chromium, folder, texts[2], page.record)
+    chromium.load(f"{folder}/few.html")
+    assert [press(chromium, key) or stack_of(chromium) for key in ("Home", "ArrowDown", "ArrowDown", "End")] == [2, 5, 6, 10]
+
+
+def test_slices_are_bounded(folder):
+    """Whatever the sizes, values and numbers of slices are, a page with slices stays below 20 MB and one without below 5 MB."""
+    noise = np.random.default_rng(3)
+    for name, values in (("ct", noise.normal(0, 30, (100, 512, 512)).round().astype("i2")),
+                         ("floats", noise.random((24, 700, 900), np.float32) * np.float32(1e30)),
+                         ("long", noise.integers(0, 65535, (5000, 40, 40)).astype("u2"))):
+        np.save(f"{folder}/{name}.npy", values)
+        run(folder, "run", f"npy {name}.npy axes=z,y,x spacing=1,1,1 | save name=one | invert | hdf5 big.h5", "--quiet", "--force")
+        for options, most in ((), MOST_BYTES), (("--slices", "all"), 20_000_000):
+            run(folder, "report", "big.h5", "-o", "big.html", "--force", *options)
+            bytes_ = os.path.getsize(f"{folder}/big.html")
+            assert bytes_ < most, (name, options, bytes_)
+            with open(f"{folder}/big.html", encoding="utf-8") as file:
+                record = Page(file.read()).record
+            shown = record["images"][0]["planes"][0].get("slices", {"pictures": []})["pictures"]
+            assert not options or len(shown) == len(values) or name == "long" and len(shown) > 1000, len(shown)
+
+
 def test_curve_of_equalization(folder, chromium):
     """The curve stands in the histogram only if the histogram has the values that the stage counted."""
     run(folder, "phantom", "head", "-o", "head", "--size", "32", "--slices", "4")
@@ -320,7 +458,7 @@ def test_curve_of_equalization(folder, chromium):
             chromium.load(f"{folder}/curve{i}.h5.html")
             assert (curve in chromium.evaluate(SHOWN)) == there, stages
     if chromium:
-        expect_shown(chromium, f"{folder}/curve4.h5.html", "radius 1 pixel: x across, y down; z 1 of 0 to 3, at ", "radius 2 pixel: x across",
+        expect_shown(chromium, f"{folder}/curve4.h5.html", "radius 1 pixel: axial slice 1 (0 to 3) at ", "radius 2 pixel: axial slice 1",
                      "2 values (box_radius), of all 2 of which the middle slice is shown; all are counted; each 4 x 32 x 32 values",
                      "The chain sweeps over 2 values of box.radius: 1, 2.", "for each of radius 1 pixel, radius 2 pixel; every value",
                      "1. box, for radius 1 pixel", "4. box[radius=2]")
@@ -394,6 +532,8 @@ with tempfile.TemporaryDirectory() as FOLDER:
         print("SKIPPED: what needs a browser - none of", *browser.NAMES, "is installed")
     try:
         test_phantom(FOLDER, CHROMIUM)
+        test_slices(FOLDER, CHROMIUM)
+        test_slices_are_bounded(FOLDER)
         test_curve_of_equalization(FOLDER, CHROMIUM)
         test_no_values(FOLDER, CHROMIUM)
         test_many_iterations(FOLDER)

@@ -72,7 +72,7 @@ def affine_of(data_group):
     """The RAS affine of (x, y, z) indices from our LPS geometry."""
     geometry = {name: np.asarray(data_group[name][()] if name in data_group else data_group.attrs[name])
                 for name in ("origin_mm", "direction", "step_z_mm")}
-    spacing = [float(data_group["x"][1] - data_group["x"][0]), float(data_group["y"][0] - data_group["y"][1])]
+    spacing = [float(data_group["x"][1] - data_group["x"][0]), float(data_group["y"][1] - data_group["y"][0])]
     direction = geometry["direction"].reshape(3, 3)
     columns = [direction[0] * spacing[0], direction[1] * spacing[1], geometry["step_z_mm"], geometry["origin_mm"]]
     return np.diag([-1, -1, 1]) @ np.array(columns).T

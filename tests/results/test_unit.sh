@@ -4,7 +4,7 @@
 # included; nor does the run, where tests failed. In a build without CUDA code the tests of CUDA would each start a process
 # and skip themselves: they are left out together. What failed is printed first, because whoever reads the output of a
 # thousand tests may see its beginning alone.
-# TOMOSTAGE_TESTS_WITHOUT in the environment names tests that are left out, as Criterion's patterns with | between them.
+# TOMOSTAGE_TESTS_WITHOUT in the environment names tests that are left out: patterns with | between them.
 # usage: test_unit.sh TESTS [cpu]
 set -euo pipefail
 folder=$(mktemp -d)
@@ -15,7 +15,7 @@ if [ "${2:-}" = cpu ]; then
     without+=${without:+|}*_on_cuda
     echo "SKIPPED $("$1" --list | grep -c _on_cuda) tests of CUDA: this build has no CUDA code"
 fi
-TMPDIR=$folder "$1" ${without:+--filter "!($without)"} >"$folder/log" 2>&1 || code=1
+TMPDIR=$folder TOMOSTAGE_TESTS_WITHOUT=$without "$1" >"$folder/log" 2>&1 || code=1
 grep -E '^\[(FAIL|CRASH|TIMEOUT|----|====)' "$folder/log" || true
 grep -E '^SKIPPED' "$folder/log" | sort | uniq -c || true
 grep -vE '^SKIPPED' "$folder/log" || true

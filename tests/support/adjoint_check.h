@@ -3,8 +3,8 @@
  * The forward and the back projector of one geometry as a pair: <A x, y> = <x, A' y> on random
  * numbers.
  */
-#ifndef TESTS_ADJOINT_CHECK_H
-#define TESTS_ADJOINT_CHECK_H
+#ifndef TESTS_SUPPORT_ADJOINT_CHECK_H
+#define TESTS_SUPPORT_ADJOINT_CHECK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * allocations of the process. glibc only; not with sanitizers, which have allocators of their
  * own.
  */
-#ifndef TESTS_ALLOCATIONS_H
-#define TESTS_ALLOCATIONS_H
+#ifndef TESTS_SUPPORT_ALLOCATIONS_H
+#define TESTS_SUPPORT_ALLOCATIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

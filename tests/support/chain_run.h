@@ -2,8 +2,8 @@
  *
  * Chains as texts that run from their files to their output, on the device of the test.
  */
-#ifndef TESTS_CHAIN_RUN_H
-#define TESTS_CHAIN_RUN_H
+#ifndef TESTS_SUPPORT_CHAIN_RUN_H
+#define TESTS_SUPPORT_CHAIN_RUN_H
 
 #include "include/tomostage.h"
 

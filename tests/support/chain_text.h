@@ -2,8 +2,8 @@
  *
  * Chains as texts, for tests: files of a folder, and what parsing says about them.
  */
-#ifndef TESTS_CHAIN_TEXT_H
-#define TESTS_CHAIN_TEXT_H
+#ifndef TESTS_SUPPORT_CHAIN_TEXT_H
+#define TESTS_SUPPORT_CHAIN_TEXT_H
 
 #include "pipeline/chain/chain.h"
 

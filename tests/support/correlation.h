@@ -2,8 +2,8 @@
  *
  * Pearson's correlation of two lists of values that are given pair by pair.
  */
-#ifndef TESTS_CORRELATION_H
-#define TESTS_CORRELATION_H
+#ifndef TESTS_SUPPORT_CORRELATION_H
+#define TESTS_SUPPORT_CORRELATION_H
 
 struct correlation {
     double n, a, b, aa, bb, ab; /* sums; all 0 at first */

@@ -3,8 +3,8 @@
  * Parallel sinograms of three discs of which no two directions look alike, with a rotation axis
  * anywhere.
  */
-#ifndef TESTS_DISC_SCAN_H
-#define TESTS_DISC_SCAN_H
+#ifndef TESTS_SUPPORT_DISC_SCAN_H
+#define TESTS_SUPPORT_DISC_SCAN_H
 
 #include "include/tomostage.h"
 

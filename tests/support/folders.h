@@ -3,8 +3,8 @@
  * Folders for what tests write. All of them lie in a folder of the whole run, which is removed when
  * the run ends, with what tests left there that failed, crashed or were skipped.
  */
-#ifndef TESTS_FOLDERS_H
-#define TESTS_FOLDERS_H
+#ifndef TESTS_SUPPORT_FOLDERS_H
+#define TESTS_SUPPORT_FOLDERS_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  *
  * Streams and graphs of a caller's own, as a program that uses CUDA has them.
  */
-#ifndef TESTS_GRAPH_H
-#define TESTS_GRAPH_H
+#ifndef TESTS_SUPPORT_GRAPH_H
+#define TESTS_SUPPORT_GRAPH_H
 
 #include <stdbool.h>
 

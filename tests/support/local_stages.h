@@ -3,8 +3,8 @@
  * Stages of the tests' own, outside the registry: what the runner does with a stage shows in their
  * outputs.
  */
-#ifndef TESTS_LOCAL_STAGES_H
-#define TESTS_LOCAL_STAGES_H
+#ifndef TESTS_SUPPORT_LOCAL_STAGES_H
+#define TESTS_SUPPORT_LOCAL_STAGES_H
 
 #include "stages/engine/stage.h"
 

@@ -2,8 +2,8 @@
  *
  * Masked images for tests, and what an oracle is given of them: the valid values alone.
  */
-#ifndef TESTS_MASKED_H
-#define TESTS_MASKED_H
+#ifndef TESTS_SUPPORT_MASKED_H
+#define TESTS_SUPPORT_MASKED_H
 
 #include "stages/engine/validity.h"
 

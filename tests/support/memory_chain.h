@@ -3,8 +3,8 @@
  * Chains over images in memory, for tests of plan and run: no file is read, and reading can be made
  * to fail.
  */
-#ifndef TESTS_MEMORY_CHAIN_H
-#define TESTS_MEMORY_CHAIN_H
+#ifndef TESTS_SUPPORT_MEMORY_CHAIN_H
+#define TESTS_SUPPORT_MEMORY_CHAIN_H
 
 #include "pipeline/chain/chain.h"
 #include "pipeline/plan/plan.h"

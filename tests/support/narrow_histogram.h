@@ -2,8 +2,8 @@
  *
  * Method warp-tagged of histogram with counts of 15 bits in place of 27 below the tag.
  */
-#ifndef TESTS_NARROW_HISTOGRAM_H
-#define TESTS_NARROW_HISTOGRAM_H
+#ifndef TESTS_SUPPORT_NARROW_HISTOGRAM_H
+#define TESTS_SUPPORT_NARROW_HISTOGRAM_H
 
 #include "cuda/device/session.h"
 

@@ -3,8 +3,8 @@
  * Tests show this to the eye: PNG files in the folder that the environment variable
  * TOMOSTAGE_PICTURES names, or in pictures/ beside the test program.
  */
-#ifndef TESTS_PICTURES_H
-#define TESTS_PICTURES_H
+#ifndef TESTS_SUPPORT_PICTURES_H
+#define TESTS_SUPPORT_PICTURES_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  *
  * Plans and runs of chains over images in memory, for tests that compare what is written.
  */
-#ifndef TESTS_PLAN_RUN_H
-#define TESTS_PLAN_RUN_H
+#ifndef TESTS_SUPPORT_PLAN_RUN_H
+#define TESTS_SUPPORT_PLAN_RUN_H
 
 #include "tests/support/memory_chain.h"
 

@@ -2,8 +2,8 @@
  *
  * The built program as a test starts it: no shell, a folder of its own, both outputs kept.
  */
-#ifndef TESTS_PROGRAM_H
-#define TESTS_PROGRAM_H
+#ifndef TESTS_SUPPORT_PROGRAM_H
+#define TESTS_SUPPORT_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * A scene is one projected slice, with ellipses whose projections are known.
  */
-#ifndef TESTS_RADON_SCENE_H
-#define TESTS_RADON_SCENE_H
+#ifndef TESTS_SUPPORT_RADON_SCENE_H
+#define TESTS_SUPPORT_RADON_SCENE_H
 
 #include "stages/engine/driver.h"
 

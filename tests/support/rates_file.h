@@ -3,8 +3,8 @@
  * Fixed rates for tests of predictions: those of no machine, with powers of two so that sums can be
  * worked out by hand.
  */
-#ifndef TESTS_RATES_FILE_H
-#define TESTS_RATES_FILE_H
+#ifndef TESTS_SUPPORT_RATES_FILE_H
+#define TESTS_SUPPORT_RATES_FILE_H
 
 #include "pipeline/rates/rates.h"
 

@@ -2,8 +2,8 @@
  *
  * Reconstructions beside their oracles: sinograms of every beam.
  */
-#ifndef TESTS_SCAN_CHECK_H
-#define TESTS_SCAN_CHECK_H
+#ifndef TESTS_SUPPORT_SCAN_CHECK_H
+#define TESTS_SUPPORT_SCAN_CHECK_H
 
 #include "tests/support/stage_run.h"
 

@@ -11,8 +11,8 @@
  * with less shared memory or without tensor cores refuses are counted, each with a line that says
  * so.
  */
-#ifndef TESTS_STAGE_CHECK_H
-#define TESTS_STAGE_CHECK_H
+#ifndef TESTS_SUPPORT_STAGE_CHECK_H
+#define TESTS_SUPPORT_STAGE_CHECK_H
 
 #include "stages/engine/driver.h"
 #include "tests/support/test_device.h"

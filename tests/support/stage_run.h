@@ -2,8 +2,8 @@
  *
  * Runs one stage once, for tests that look at its tables, its references or its refusals.
  */
-#ifndef TESTS_STAGE_RUN_H
-#define TESTS_STAGE_RUN_H
+#ifndef TESTS_SUPPORT_STAGE_RUN_H
+#define TESTS_SUPPORT_STAGE_RUN_H
 
 #include "tests/support/stage_check.h"
 

@@ -2,8 +2,8 @@
  *
  * Small helpers of all tests.
  */
-#ifndef TESTS_SUPPORT_H
-#define TESTS_SUPPORT_H
+#ifndef TESTS_SUPPORT_SUPPORT_H
+#define TESTS_SUPPORT_SUPPORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  *
  * Joins tables on a CUDA device for the tests (cuda/values/fan_in.cuh).
  */
-#ifndef TESTS_TABLES_JOIN_H
-#define TESTS_TABLES_JOIN_H
+#ifndef TESTS_SUPPORT_TABLES_JOIN_H
+#define TESTS_SUPPORT_TABLES_JOIN_H
 
 #include "cuda/device/device.h"
 #include "stages/values/fan_in.h"

@@ -3,8 +3,8 @@
  * The device that a test runs on: the CPU, this machine's CUDA device, or that with the numbers of
  * a smaller one.
  */
-#ifndef TESTS_TEST_DEVICE_H
-#define TESTS_TEST_DEVICE_H
+#ifndef TESTS_SUPPORT_TEST_DEVICE_H
+#define TESTS_SUPPORT_TEST_DEVICE_H
 
 #include "core/diag.h"
 #include "cuda/device/device.h"

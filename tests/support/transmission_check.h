@@ -2,8 +2,8 @@
  *
  * Stages that make transmissions out of counts, beside their oracles.
  */
-#ifndef TESTS_TRANSMISSION_CHECK_H
-#define TESTS_TRANSMISSION_CHECK_H
+#ifndef TESTS_SUPPORT_TRANSMISSION_CHECK_H
+#define TESTS_SUPPORT_TRANSMISSION_CHECK_H
 
 #include "tests/support/stage_run.h"
 

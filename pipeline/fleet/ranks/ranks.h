@@ -10,8 +10,8 @@
  * up, and no call communicates any more but ts_ranks_end(). All calls come from the thread that
  * called ts_ranks_begin().
  */
-#ifndef PIPELINE_RANKS_RANKS_H
-#define PIPELINE_RANKS_RANKS_H
+#ifndef PIPELINE_FLEET_RANKS_RANKS_H
+#define PIPELINE_FLEET_RANKS_RANKS_H
 
 #include <stdbool.h>
 

@@ -341,6 +341,50 @@ Test(dicom_contradictions, a_patient_position_that_contradicts_the_orientation_i
     }
 }
 
+/* The axes of an animal on four legs have other names than those of people. */
+Test(dicom_contradictions, animals_on_four_legs_are_warned_of)
+{
+    static const struct {
+        const char *type, *recorded; /* NULL: not stated, not recorded */
+        int n;                       /* slices that state it */
+        const char *warning;
+    } rows[] = {
+        {"QUADRUPED", "QUADRUPED", 6, "the head (cranial) of an animal, where"},
+        {"QUADRUPED", "mixed", 3, "of an animal in some of the slices only, where"},
+        {"BIPED", "BIPED", 6, NULL},
+        {"", NULL, 6, NULL},
+        {"Jane Roe", "unrecognized", 6, NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        struct ts_diag *diag = ts_diag_create();
+        const char *recorded = NULL;
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 6; i++) {
+            struct dicom_fixture f;
+            ts_fixture_init(&f, i);
+            if (i < rows[r].n)
+                ts_fixture_text(&f, 0x00102210, "CS", rows[r].type);
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        if (rows[r].warning)
+            ts_test_expect_warning(diag, "dicom-series", rows[r].warning);
+        else
+            cr_expect_eq(ts_diag_count(diag), 0, "row %zu: %s", r, ts_test_first_message(diag));
+        for (size_t i = 0; i < source->n_attributes; i++)
+            if (!strcmp(source->attributes[i].name, "anatomical_orientation"))
+                recorded = source->attributes[i].value;
+        cr_expect(recorded ? rows[r].recorded && !strcmp(recorded, rows[r].recorded)
+                           : !rows[r].recorded,
+                  "row %zu: %s", r, recorded ? recorded : "not recorded");
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* ---- PET: corrections that differ ------------------------------------------------------------ */
 
 struct correction_row {

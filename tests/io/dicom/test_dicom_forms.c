@@ -89,6 +89,57 @@ Test(dicom_forms, values_by_a_table)
     check_table(true);
 }
 
+/* This is a table whose descriptor has VR SS, which makes a count from 32768 on negative. */
+struct signed_table {
+    int entries, first;
+    bool signed_pixels;
+};
+
+static void add_signed_table(struct dicom_fixture *f, int z, void *user)
+{
+    static struct dicom_bytes item, sequence;
+    static uint16_t entries[65536];
+    const struct signed_table *table = user;
+    (void)z;
+    item.n = sequence.n = 0;
+    const uint16_t descriptor[] = {(uint16_t)table->entries, (uint16_t)table->first, 16};
+    for (int i = 0; i < table->entries; i++)
+        entries[i] = (uint16_t)(65535 - i);
+    ts_bytes_element(&item, 0x00283002, "SS", descriptor, sizeof descriptor);
+    ts_bytes_text(&item, 0x00283004, "LO", "HU");
+    ts_bytes_element(&item, 0x00283006, "OW", entries, 2 * (size_t)table->entries);
+    ts_bytes_item(&sequence, &item);
+    ts_fixture_remove(f, 0x00281052);
+    ts_fixture_remove(f, 0x00281053);
+    ts_fixture_remove(f, 0x00281054);
+    ts_fixture_us(f, 0x00280103, table->signed_pixels);
+    ts_fixture_bytes(f, 0x00283000, "SQ", sequence.at, sequence.n);
+}
+
+Test(dicom_forms, the_entries_of_a_table_are_counted_without_a_sign)
+{
+    static const struct signed_table rows[] = {
+        {32767, 0, false}, {32768, 0, false},    {40000, 5, false},   {65535, 100, false},
+        {65536, 0, false}, {32768, -1000, true}, {60000, -2048, true}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct signed_table row = rows[r];
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        void *data = read_series(add_signed_table, &row, &source, diag);
+        cr_assert(source->image.dtype == TS_U16 && source->image.quantity == TS_HU);
+        for (size_t i = 0; i < (size_t)SLICES * PIXELS; i++) {
+            double stored = ts_fixture_stored(
+                (int)(i % FIXTURE_COLUMNS), (int)(i % PIXELS) / FIXTURE_COLUMNS, (int)(i / PIXELS));
+            stored -= row.signed_pixels && stored >= 2048 ? 4096 : 0; /* 12 bits are stored */
+            cr_assert_eq(value_at(&source->image, data, i),
+                         65535 - fmin(fmax(stored - row.first, 0), row.entries - 1), "row %zu", r);
+        }
+        free(data);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 static double float_of(int z, int i)
 {
     return sin(0.1 * i + z) * pow(10, z - 2);

@@ -71,7 +71,7 @@ static bool decode_all(const unsigned char *frame, size_t bytes, struct answer *
                                                   1,
                                                   allocated,
                                                   precision};
-            const struct dicom_codestream stream = {.precision = precision};
+            struct dicom_codestream stream = {.precision = precision};
             const size_t n = (size_t)form.rows * (size_t)form.columns * (size_t)allocated / 8;
             const bool good =
                 syntax == DICOM_JPEG_2000

@@ -23,7 +23,8 @@ struct frames {
     uint32_t indexes[4][2];                        /* of each volume along two dimensions */
     uint32_t temporal[4];                          /* Temporal Position Index; 0: not */
     const char *labels[4];                         /* ASL Context */
-    bool no_indexes;
+    bool no_indexes, philips; /* philips: b-values 0, 1000, 2000 in its private sequence */
+    double b_value;           /* of the standard, of all; 0: not stated */
 };
 
 static void put_text(struct dicom_bytes *out, uint32_t sequence, uint32_t tag, const char *vr,
@@ -58,6 +59,23 @@ static void put_common(struct dicom_bytes *out, const struct frames *frames, int
     ts_bytes_group(out, 0x00289145, &group);
 }
 
+/* Appends Philips' private sequence of a frame. */
+static void put_philips(struct dicom_bytes *out, int v)
+{
+    static struct dicom_bytes item;
+    const float b = 1000.0F * (float)v, gradient[] = {v == 1, v == 2, 0};
+    item.n = 0;
+    ts_bytes_text(&item, 0x20010010, "LO", "Philips Imaging DD 001");
+    ts_bytes_element(&item, 0x20011003, "FL", &b, sizeof b);
+    ts_bytes_text(&item, 0x20050010, "LO", "Philips MR Imaging DD 001");
+    ts_bytes_text(&item, 0x20050014, "LO", "Philips MR Imaging DD 005");
+    for (uint32_t k = 0; k < 3; k++)
+        ts_bytes_element(&item, 0x200510B0 + k, "FL", &gradient[k], sizeof *gradient);
+    ts_bytes_text(&item, 0x20051429, "CS", v % 2 ? "LABEL" : "CONTROL");
+    ts_bytes_text(out, 0x20050014, "LO", "Philips MR Imaging DD 005");
+    ts_bytes_group(out, 0x2005140F, &item);
+}
+
 static void put_frame(struct dicom_bytes *out, const struct frames *frames, int k)
 {
     static struct dicom_bytes group, frame;
@@ -73,7 +91,14 @@ static void put_frame(struct dicom_bytes *out, const struct frames *frames, int 
     ts_bytes_group(&frame, 0x00209111, &group);
     snprintf(text, sizeof text, "0\\0\\%d", 2 * z);
     put_text(&frame, 0x00209113, 0x00200032, "DS", text);
+    group.n = 0;
+    if (frames->b_value > 0) {
+        ts_bytes_element(&group, 0x00189087, "FD", &frames->b_value, sizeof(double));
+        ts_bytes_group(&frame, 0x00189117, &group);
+    }
     put_text(&frame, 0x00189251, 0x00189257, "CS", frames->labels[v]);
+    if (frames->philips)
+        put_philips(&frame, v);
     ts_bytes_item(out, &frame);
 }
 
@@ -201,7 +226,7 @@ Test(dicom_macros, units_make_series)
 }
 
 /* Indexes of several dimensions order volumes that none of their attributes orders, if none mixes
- * them. Without indexes the refusal names labels of perfusion. */
+ * them. */
 Test(dicom_macros, indexes_order_what_several_attributes_tell_apart)
 {
     static const struct {
@@ -228,13 +253,9 @@ Test(dicom_macros, indexes_order_what_several_attributes_tell_apart)
           .labels = {"CONTROL", "LABEL"}},
          NULL,
          NULL},
-        {{.volumes = 4,
-          .spacing = {"2\\1.5", NULL},
-          .no_indexes = true,
-          .temporal = {1, 2, 1, 2},
-          .labels = {"CONTROL", "CONTROL", "LABEL", "LABEL"}},
+        {{.volumes = 4, .spacing = {"2\\1.5", NULL}, .no_indexes = true, .temporal = {1, 2, 1, 2}},
          "position-repeated",
-         "they differ in Temporal Position Identifier and ASL Context (label, control)"},
+         "they differ in Temporal Position Identifier, which"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[256];
@@ -250,6 +271,8 @@ Test(dicom_macros, indexes_order_what_several_attributes_tell_apart)
             cr_assert_eq(series->n_volumes, (size_t)rows[r].frames.volumes, "row %zu", r);
             cr_expect(find_warning(series, "stands on Dimension Index Values alone"), "row %zu", r);
             cr_expect(!find_warning(series, "in the wrong order"), "row %zu", r);
+            cr_expect_eq(find_warning(series, "volumes are LABEL by ASL Context") != NULL,
+                         rows[r].frames.labels[0] != NULL, "row %zu", r);
             for (size_t v = 0; v < series->n_volumes; v++)
                 for (size_t z = 0; z < PLACES; z++) {
                     const struct dicom_image *image = series->images[v * PLACES + z];
@@ -258,6 +281,82 @@ Test(dicom_macros, indexes_order_what_several_attributes_tell_apart)
                     cr_expect_eq(from, (int)first->frame / PLACES, "row %zu", r);
                 }
         }
+        ts_test_study_close(&study);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* Labels and controls of perfusion that no index tells apart are series of their own. */
+Test(dicom_macros, labels_and_controls_are_told_apart)
+{
+    static const struct {
+        struct frames frames;
+        size_t n;
+        const char *labels[2];
+        size_t volumes;
+    } rows[] = {
+        {{.volumes = 4,
+          .spacing = {"2\\1.5", NULL},
+          .no_indexes = true,
+          .temporal = {1, 2, 1, 2},
+          .labels = {"CONTROL", "CONTROL", "LABEL", "LABEL"}},
+         2,
+         {"ASL CONTROL", "ASL LABEL"},
+         2},
+        {{.volumes = 2,
+          .spacing = {"2\\1.5", NULL},
+          .indexes = {{1, 1}, {1, 1}},
+          .labels = {"LABEL", "CONTROL"}},
+         2,
+         {"ASL CONTROL", "ASL LABEL"},
+         1},
+        {{.volumes = 2,
+          .spacing = {"2\\1.5", NULL},
+          .no_indexes = true,
+          .philips = true,
+          .b_value = 7},
+         2,
+         {"ASL CONTROL", "ASL LABEL"},
+         1},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        struct dicom_study study;
+        open_frames(&rows[r].frames, folder, sizeof folder, &study);
+        cr_assert_eq(study.n, rows[r].n, "row %zu: %zu series", r, study.n);
+        for (size_t i = 0; i < study.n; i++) {
+            const struct dicom_series *series = &study.series[i];
+            cr_expect_null(series->refusal, "row %zu: %s", r, series->refusal);
+            cr_expect(strstr(series->label, rows[r].labels[i]), "row %zu: %s", r, series->label);
+            cr_expect_eq(series->n_volumes, rows[r].volumes, "row %zu", r);
+        }
+        ts_test_study_close(&study);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* Philips' private weightings of a frame count if its functional groups state none. */
+Test(dicom_macros, private_weightings_of_frames_count_without_those_of_the_standard)
+{
+    for (int stated = 0; stated < 2; stated++) {
+        const struct frames frames = {.volumes = 3,
+                                      .spacing = {"2\\1.5", NULL},
+                                      .indexes = {{1, 1}, {2, 1}, {3, 1}},
+                                      .philips = true,
+                                      .b_value = stated ? 500 : 0};
+        char folder[256];
+        struct dicom_study study;
+        open_frames(&frames, folder, sizeof folder, &study);
+        const struct dicom_series *series = &study.series[0];
+        cr_assert_null(series->refusal, "%s", series->refusal);
+        cr_assert_eq(series->n_volumes, 3);
+        cr_assert_eq(series->volume_axis.kind, TS_AXIS_B);
+        for (int v = 0; v < 3; v++)
+            cr_expect_float_eq(ts_axis_position(&series->volume_axis, v), stated ? 500 : 1000.0 * v,
+                               1e-6);
+        cr_assert_not_null(series->gradients);
+        cr_expect_float_eq(series->gradients[3], 1, 1e-6);
+        cr_expect_float_eq(series->gradients[7], 1, 1e-6);
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);
     }

@@ -93,6 +93,123 @@ Test(dicom_units, are_those_that_the_header_names)
     }
 }
 
+/* Maps and phases of MR have a unit, which few of their names tell. */
+Test(dicom_units, maps_of_mr_have_those_that_their_type_makes_certain)
+{
+    static const char absent[] = "names no unit: the unit of the values is given as unknown";
+    static const struct {
+        const char *maker, *image_type, *rescale_type, *unit;
+    } rows[] = {
+        {"Philips", "ORIGINAL\\PRIMARY\\FIELDMAPHZ", "", "Hz"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\OTHER\\FIELDMAPHZ", "US", "Hz"},
+        {"Philips Medical Systems", "ORIGINAL\\PRIMARY\\B0 MAP\\B0\\UNSPECIFIED", "normalized",
+         "Hz"},
+        {"Philips", "ORIGINAL\\PRIMARY\\B0 MAP\\B0\\UNSPECIFIED", "rad/s", "rad/s"},
+        {"Philips", "ORIGINAL\\PRIMARY\\M_FFE\\M\\FFE", "", "1"},
+        {"SIEMENS", "ORIGINAL\\PRIMARY\\B0 MAP\\B0", "", "unknown"},
+        {"SIEMENS", "ORIGINAL\\PRIMARY\\P\\ND", "", "unknown"},
+        {"Philips", "ORIGINAL\\PRIMARY\\PHASE MAP\\P\\FFE", "normalized", "unknown"},
+        {"UIH", "ORIGINAL\\PRIMARY\\PHASE", "US", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\DIFFUSION\\ADC\\ND\\NORM", "", "unknown"},
+        {"GE", "DERIVED\\PRIMARY\\EXP_ADC", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\T1 MAP\\ND", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\M\\T2", "US", "unknown"},
+        {"Philips", "ORIGINAL\\PRIMARY\\T2_STAR_MAP", "", "unknown"},
+        {"Philips", "ORIGINAL\\PRIMARY\\FAT_FRACTION", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\PERFUSION\\TTP\\ND", "US", "unknown"},
+        {"GE", "DERIVED\\SECONDARY\\OTHER\\TMAX", "", "unknown"},
+        {"Philips", "DERIVED\\PRIMARY\\PERFUSION\\TMax", "normalized", "unknown"},
+        {"UIH", "DERIVED\\PRIMARY\\TMAX MAP", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\PERFUSION\\T_MAX", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\TTP", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\PERFUSION\\RMTT", "", "unknown"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\PERFUSION\\TTP", "s", "s"},
+        {"GE", "DERIVED\\PRIMARY\\PERFUSION\\TMAX", "ms", "ms"},
+        {"SIEMENS", "ORIGINAL\\PRIMARY\\M\\TMAXIMUM", "", "1"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\M\\T2", "ms", "ms"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\DIFFUSION\\ADC", "10^-6 mm^2/s", "10^-6 mm^2/s"},
+        {"SIEMENS", "ORIGINAL\\PRIMARY\\T1\\NONE", "", "1"},
+        {"SIEMENS", "ORIGINAL\\PRIMARY\\M\\ND", "", "1"},
+        {"GE", "ORIGINAL\\PRIMARY\\REAL", "", "1"},
+        {"GE", "ORIGINAL\\PRIMARY\\I_FFE", "", "1"},
+        {"SIEMENS", "DERIVED\\PRIMARY\\DIXON\\WATER", "", "1"},
+        {"SIEMENS", "ORIGINAL\\PRIMARY\\M\\BITMAP", "", "1"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int z = 0; z < SLICES; z++) {
+            struct dicom_fixture f;
+            ts_fixture_init_mr(&f, z);
+            ts_fixture_text(&f, 0x00080008, "CS", rows[r].image_type);
+            ts_fixture_text(&f, 0x00080070, "LO", rows[r].maker);
+            ts_fixture_text(&f, 0x00281054, "LO", rows[r].rescale_type);
+            ts_fixture_finish(&f, folder, z);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_expect_str_eq(source->image.unit, rows[r].unit, "row %zu: %s", r, source->image.unit);
+        cr_expect_eq(is_warned(diag, absent), !strcmp(rows[r].unit, "unknown"), "row %zu", r);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* The unit of a Real World Value Mapping is that of the values if it maps as the rescale does. */
+Test(dicom_units, mappings_that_are_the_rescale_name_it)
+{
+    static const struct {
+        const char *image_type, *rescale_type, *code[SLICES], *unit;
+        double slope, intercept; /* of the mapping; those of the rescale are 1.5 and -30 */
+    } rows[] = {
+        {"ORIGINAL\\PRIMARY\\T1\\P", "US", {"mrad", "mrad", "mrad"}, "mrad", 1.5, -30},
+        {"ORIGINAL\\PRIMARY\\M\\T2", "", {"ms", "ms", "ms"}, "ms", 1.5, -30},
+        {"DERIVED\\PRIMARY\\M\\ADC", "normalized", {"mm2/s", "mm2/s", "mm2/s"}, "mm2/s", 1.5, -30},
+        {"ORIGINAL\\PRIMARY\\M\\NONE", "US", {"1", "1", "1"}, "1", 1.5, -30},
+        {"ORIGINAL\\PRIMARY\\PHASE MAP\\P", "mrad", {"1", "1", "1"}, "mrad", 1.5, -30},
+        {"ORIGINAL\\PRIMARY\\PHASE MAP\\P",
+         "milliradials",
+         {"1", "1", "1"},
+         "milliradials",
+         1.5,
+         -30},
+        {"ORIGINAL\\PRIMARY\\T1\\P", "US", {"mrad", "mrad", "mrad"}, "unknown", 1.6, -30},
+        {"ORIGINAL\\PRIMARY\\T1\\P", "US", {"mrad", "mrad", "mrad"}, "unknown", 1.5, 0},
+        {"ORIGINAL\\PRIMARY\\T1\\P", "US", {"mrad", "mrad", "rad"}, "unknown", 1.5, -30},
+        {"ORIGINAL\\PRIMARY\\T1\\P", "US", {"Jane", "Jane", "Jane"}, "unknown", 1.5, -30},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int z = 0; z < SLICES; z++) {
+            static struct dicom_bytes unit, item, items;
+            struct dicom_fixture f;
+            unit.n = item.n = items.n = 0;
+            ts_bytes_text(&unit, 0x00080100, "SH", rows[r].code[z]);
+            ts_bytes_group(&item, 0x004008EA, &unit);
+            ts_bytes_element(&item, 0x00409224, "FD", &rows[r].intercept, sizeof(double));
+            ts_bytes_element(&item, 0x00409225, "FD", &rows[r].slope, sizeof(double));
+            ts_bytes_item(&items, &item);
+            ts_fixture_init_mr(&f, z);
+            ts_fixture_text(&f, 0x00080008, "CS", rows[r].image_type);
+            ts_fixture_text(&f, 0x00281052, "DS", "-30");
+            ts_fixture_text(&f, 0x00281053, "DS", "1.5");
+            ts_fixture_text(&f, 0x00281054, "LO", rows[r].rescale_type);
+            ts_fixture_bytes(&f, 0x00409096, "SQ", items.at, items.n);
+            ts_fixture_finish(&f, folder, z);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_expect_str_eq(source->image.unit, rows[r].unit, "row %zu: %s", r, source->image.unit);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* Rescale Type is required of CT whose values are not HU, and tools lose it. */
 Test(dicom_units, maps_of_energies_are_no_hounsfield_units)
 {

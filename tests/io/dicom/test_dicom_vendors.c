@@ -479,6 +479,82 @@ Test(dicom_vendors, unstated_b_values_beside_weighted_volumes_are_zero)
     }
 }
 
+/* ---- diffusion: gradients that only a comment states ----------------------------------------- */
+
+/* Canon's comments tell volumes of one b-value apart, and give no directions. */
+Test(dicom_vendors, gradients_in_comments_of_canon_tell_volumes_apart)
+{
+    static const struct {
+        const char *maker, *comments[MOST_VOLUMES];
+        double b[MOST_VOLUMES]; /* as the standard's element states it; NaN: it does not */
+        bool taken;
+    } rows[] = {
+        {"CANON_MEC",
+         {"", "b=1000(1,0,0)", "b=1000(0,1,0)", "b=1000(0,0.6,-0.8)"},
+         {0, 1000, 1000, 1000},
+         true},
+        {"CANON_MEC",
+         {"b=0(0,0,0)", "b=1000(1,0,0)", "b=1000(0,1,0)", "b=2000(0,0,1)"},
+         {NAN, NAN, NAN, NAN},
+         true},
+        {"TOSHIBA_MEC",
+         {"b=500(0.445,0.000,0.895)", "b=500(0,1,0)", "b=500(1,0,0)", "b=500(0,0,1)"},
+         {500, 500, 500, 500},
+         true},
+        {"SIEMENS",
+         {"", "b=1000(1,0,0)", "b=1000(0,1,0)", "b=1000(0,0,1)"},
+         {0, 1000, 1000, 1000},
+         false},
+        {"CANON_MEC",
+         {"", "b=1000(1,0,0) left", "b=1000(0,1,0) left", "b=1000(0,0,1) left"},
+         {0, 1000, 1000, 1000},
+         false},
+        {"CANON_MEC",
+         {"", "b=900(1,0,0)", "b=900(0,1,0)", "b=900(0,0,1)"},
+         {0, 1000, 1000, 1000},
+         false},
+        {"CANON_MEC",
+         {"", "b=1000(1,0)", "b=1000(0,1)", "b=1000(x,y,z)"},
+         {0, 1000, 1000, 1000},
+         false},
+    };
+    enum { PLACES = 3 };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        bool warned = false;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < MOST_VOLUMES * PLACES; i++) {
+            /* Instance Numbers say nothing: the volumes come in another order at each slice. */
+            const int z = i / MOST_VOLUMES, v = (i + z) % MOST_VOLUMES;
+            struct dicom_fixture f;
+            char text[32];
+            ts_fixture_init_mr(&f, i);
+            snprintf(text, sizeof text, "1\\2\\%d", 3 * z);
+            ts_fixture_text(&f, 0x00200032, "DS", text);
+            ts_fixture_text(&f, 0x00080070, "LO", rows[r].maker);
+            ts_fixture_text(&f, 0x00204000, "LT", rows[r].comments[v]);
+            if (!isnan(rows[r].b[v]))
+                ts_fixture_bytes(&f, 0x00189087, "FD", &rows[r].b[v], sizeof rows[r].b[v]);
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        for (size_t i = 0; i < ts_diag_count(diag); i++)
+            warned |=
+                strstr(ts_diag_get(diag, i)->message, "only Image Comments states them") != NULL;
+        cr_expect_eq(warned, rows[r].taken, "row %zu", r);
+        cr_assert_eq(source != NULL, rows[r].taken, "row %zu: %s", r, ts_test_first_message(diag));
+        if (source) {
+            cr_expect_eq(source->n_volumes, MOST_VOLUMES, "row %zu", r);
+            cr_expect_eq(source->volume_axis.kind, TS_AXIS_B);
+            cr_expect_null(source->gradients);
+            source->ops->close(source);
+        }
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* ---- real scans ------------------------------------------------------------------------------ */
 
 /* These are facts of the images that dcm2niix 1.0.20220720 makes of the same files, in the order of

@@ -98,6 +98,80 @@ Test(dicom_rle, more_than_padding_after_the_last_byte)
         cr_assert_not(decode(frame, length, cells, 4, 1), "%zu bytes", length - HEADER);
 }
 
+/* Segments that are padded to even, and a frame that is padded again; no-operations hold nothing,
+ * and whatever else follows is more than the segment may hold. */
+Test(dicom_rle, padding_of_segments_and_frames)
+{
+    static const struct {
+        unsigned char rest[6];
+        size_t n;
+        bool read;
+    } rows[] = {
+        {{0}, 0, true},
+        {{0}, 1, true},
+        {{0, 0}, 2, true},
+        {{9}, 1, true},
+        {{128, 128, 128}, 3, true},
+        {{128, 0, 0}, 3, true},
+        {{128, 0}, 2, true},
+        {{0, 0, 0}, 3, false},
+        {{0, 0, 0, 0}, 4, false},
+        {{0, 9}, 2, false},
+        {{9, 0}, 2, false},
+        {{0, 128}, 2, false},
+        {{255, 0}, 2, false},
+        {{128, 0, 7}, 3, false},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t segment = 0; segment < 2; segment++) {
+            unsigned char frame[HEADER + 16] = {2}, cells[2 * 5 + 8];
+            const unsigned char runs[2][2] = {{0xFC, 0x12}, {0xFC, 0x34}};
+            size_t length = HEADER;
+            for (size_t k = 0; k < 2; k++) {
+                put_u32(frame + 4 * (k + 1), (uint32_t)length);
+                memcpy(frame + length, runs[k], 2);
+                length += 2;
+                memcpy(frame + length, rows[r].rest, k == segment ? rows[r].n : 0);
+                length += k == segment ? rows[r].n : 0;
+            }
+            cr_expect_eq(decode(frame, length, cells, 5, 2), rows[r].read, "row %zu of segment %zu",
+                         r, segment);
+            for (size_t i = 0; rows[r].read && i < 5; i++)
+                cr_expect(cells[2 * i] == 0x34 && cells[2 * i + 1] == 0x12);
+        }
+}
+
+/* Some writers pad the bytes of an odd image to even before they encode them: the last run then has
+ * one too many. More than one is wrong, and so is one in an even image. */
+Test(dicom_rle, odd_images_that_were_padded_before)
+{
+    static const struct {
+        unsigned char runs[8];
+        size_t length, n;
+        bool read;
+    } rows[] = {
+        {{0xFB, 7}, 2, 5, true},
+        {{0xFC, 7, 1, 8, 0}, 5, 6, false},
+        {{2, 7, 7, 7, 2, 7, 7, 0}, 8, 5, true},
+        {{0xFF, 7, 0xFD, 7, 0}, 5, 5, true},
+        {{1, 7, 0}, 3, 1, true},
+        {{0xFA, 7}, 2, 5, false},
+        {{0xFC, 7}, 2, 4, false},
+        {{0xFB, 7, 0xFB, 7}, 4, 5, false},
+        {{0xFE, 7}, 2, 1, false},
+        {{2, 7, 7, 7, 2, 7, 7}, 7, 5, false}, /* the byte too many is not there */
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        unsigned char frame[HEADER + 8] = {1}, cells[6 + 8];
+        put_u32(frame + 4, HEADER);
+        memcpy(frame + HEADER, rows[r].runs, rows[r].length);
+        cr_expect_eq(decode(frame, HEADER + rows[r].length, cells, rows[r].n, 1), rows[r].read,
+                     "row %zu", r);
+        for (size_t i = 0; rows[r].read && i < rows[r].n; i++)
+            cr_expect_eq(cells[i], 7, "row %zu", r);
+    }
+}
+
 Test(dicom_rle, there_and_back_cut_and_changed)
 {
     static unsigned char frame[FRAME_MAX], cells[600], out[600 + 8];

@@ -60,6 +60,13 @@ static void jpeg_ls_good(struct dicom_fixture *f)
 {
     make_jpeg(f, "1.2.840.10008.1.2.4.80", 0xF7, 16, 7, 5, 1, 0);
 }
+static void jpeg_2000_good(struct dicom_fixture *f)
+{
+    static const char frame[] = "\xFF\x4F\xFF\x51\0\x29\0\0\0\0\0\5\0\0\0\7\0\0\0\0\0\0\0\0"
+                                "\0\0\0\5\0\0\0\7\0\0\0\0\0\0\0\0\0\1\x0B\1\1"
+                                "\xFF\x52\0\x0C\0\0\0\1\0\5\4\4\0\1\xFF\x90\0\x0A\0\0\0\0\0\0\0\0";
+    ts_fixture_encapsulate(f, "1.2.840.10008.1.2.4.91", frame, sizeof frame - 1);
+}
 static void jpeg_81_lossless(struct dicom_fixture *f)
 {
     make_jpeg(f, "1.2.840.10008.1.2.4.81", 0xF7, 12, 7, 5, 1, 0);
@@ -355,6 +362,11 @@ static void float_pixels(struct dicom_fixture *f)
     ts_fixture_remove(f, FIXTURE_PIXELS);
     ts_fixture_bytes(f, 0x7FE00008, "OF", "\0\0\0\0", 4);
 }
+static void deflate_of_nothing(struct dicom_fixture *f)
+{
+    ts_fixture_claim(f, 0x00080060, 100000);
+    snprintf(f->syntax, sizeof f->syntax, "%s", FIXTURE_DEFLATED);
+}
 static void structured_report(struct dicom_fixture *f)
 {
     ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.88.11");
@@ -440,6 +452,129 @@ Test(dicom_scan, says_of_each_broken_file_what_is_wrong)
                   c->message ? c->message : "(none)");
         free(bytes);
         ts_fixture_clear(&fixture);
+        ts_arena_destroy(arena);
+    }
+    ts_test_remove_folder(folder);
+}
+
+/* A slice that is written in one transfer syntax, and whose meta group names another one, or none:
+ * the advice names the first one, and the file that follows it is read. */
+struct misnamed {
+    const char *written, *named;
+    void (*make)(struct dicom_fixture *); /* compresses the pixels; NULL: nothing does */
+    const char *message;
+};
+
+static void take_misnamed(const char *path, const struct misnamed *row, const char *named,
+                          struct arena *arena, struct dicom_file *file)
+{
+    struct dicom_fixture fixture;
+    struct dicom_other other;
+    ts_fixture_init(&fixture, 3);
+    ts_fixture_syntax(&fixture, row->written);
+    if (row->make)
+        row->make(&fixture);
+    snprintf(fixture.syntax, sizeof fixture.syntax, "%s", named);
+    ts_fixture_write(&fixture, path);
+    ts_fixture_clear(&fixture);
+    cr_assert(ts_dicom_scan_file(path, arena, file, &other));
+}
+
+Test(dicom_scan, advises_the_transfer_syntax_in_which_a_file_is_written)
+{
+    static const char jpeg[] = "1.2.840.10008.1.2.4.70", jpeg_ls[] = "1.2.840.10008.1.2.4.80",
+                      implicit[] = "the meta group says implicit VR, the data set is explicit VR",
+                      explicit[] = "the meta group says explicit VR, the data set is implicit VR",
+                      little[] = "the meta group says big endian, the data set is little endian",
+                      big[] = "the meta group says little endian, the data set is big endian",
+                      packed[] =
+                          "the meta group says uncompressed pixels, the pixel data is compressed",
+                      none[] = "the file meta group names no transfer syntax";
+    static const struct misnamed rows[] = {
+        {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_LE, NULL, explicit},
+        {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_BE, NULL, little},
+        {FIXTURE_IMPLICIT_LE, jpeg, NULL, explicit},
+        {FIXTURE_IMPLICIT_LE, FIXTURE_DEFLATED, NULL,
+         "the meta group says deflated, the data set is not deflated"},
+        {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE, NULL, implicit},
+        {FIXTURE_EXPLICIT_LE, FIXTURE_EXPLICIT_BE, NULL, little},
+        {FIXTURE_EXPLICIT_LE, FIXTURE_DEFLATED, NULL,
+         "the meta group says deflated, the data set is not deflated"},
+        {FIXTURE_EXPLICIT_LE, FIXTURE_RLE, NULL,
+         "the meta group says compressed pixels, the pixel data is uncompressed"},
+        {FIXTURE_EXPLICIT_BE, FIXTURE_EXPLICIT_LE, NULL, big},
+        {FIXTURE_EXPLICIT_BE, FIXTURE_IMPLICIT_LE, NULL, big},
+        {FIXTURE_EXPLICIT_BE, FIXTURE_RLE, NULL, big},
+        {FIXTURE_DEFLATED, FIXTURE_EXPLICIT_LE, NULL,
+         "the meta group says explicit VR, the data set is deflated"},
+        {FIXTURE_DEFLATED, FIXTURE_IMPLICIT_LE, NULL,
+         "the meta group says implicit VR, the data set is deflated"},
+        {jpeg, FIXTURE_EXPLICIT_LE, jpeg_good, packed},
+        {jpeg, FIXTURE_IMPLICIT_LE, jpeg_good, implicit},
+        {jpeg_ls, FIXTURE_EXPLICIT_LE, jpeg_ls_good, packed},
+        {FIXTURE_RLE, FIXTURE_EXPLICIT_LE, rle_good, packed},
+        {FIXTURE_RLE, FIXTURE_EXPLICIT_BE, rle_good, little},
+        {"1.2.840.10008.1.2.4.91", FIXTURE_EXPLICIT_LE, jpeg_2000_good, packed},
+        {jpeg, jpeg_ls, jpeg_good, "the compressed frame is marked FFC3, which is not JPEG-LS"},
+        {jpeg, FIXTURE_RLE, jpeg_good, "the RLE header names 3774863615 segments, expected 2"},
+        {jpeg_ls, jpeg, jpeg_ls_good,
+         "the compressed frame is marked FFF7, which is not JPEG lossless"},
+        {FIXTURE_RLE, jpeg, rle_good, "the frame does not start with a whole JPEG lossless header"},
+        {"1.2.840.10008.1.2.4.91", jpeg, jpeg_2000_good,
+         "the frame does not start with a whole JPEG lossless header"},
+        {FIXTURE_IMPLICIT_LE, "", NULL, none},
+        {FIXTURE_EXPLICIT_LE, "", NULL, none},
+        {FIXTURE_RLE, "", rle_good, none},
+    };
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/case.dcm", folder);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct arena *arena = ts_arena_create();
+        struct dicom_file file;
+        char uid[80];
+        take_misnamed(path, &rows[r], rows[r].named, arena, &file);
+        cr_expect_str_eq(file.refusal ? file.refusal : "", rows[r].message, "row %zu: %s", r,
+                         file.refusal ? file.refusal : "accepted");
+        snprintf(uid, sizeof uid, " as %s, ", rows[r].written);
+        cr_expect(file.advice && strstr(file.advice, uid), "row %zu: %s", r,
+                  file.advice ? file.advice : "no advice");
+        take_misnamed(path, &rows[r], rows[r].written, arena, &file);
+        cr_expect_null(file.refusal, "row %zu: %s", r, file.refusal);
+        ts_arena_destroy(arena);
+    }
+    ts_test_remove_folder(folder);
+}
+
+/* No transfer syntax has compressed pixels in implicit VR or in big endian, and damaged files are
+ * in none. */
+Test(dicom_scan, advises_no_transfer_syntax_that_is_not_certain)
+{
+    static const struct {
+        bool implicit, big_endian;
+        uint32_t lied; /* the element claims more than there is; 0: none does */
+    } rows[] = {{true, false, 0}, {false, true, 0}, {true, true, 0}, {true, false, 0x00080060}};
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/case.dcm", folder);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct arena *arena = ts_arena_create();
+        struct dicom_fixture fixture;
+        struct dicom_other other;
+        struct dicom_file file;
+        ts_fixture_init(&fixture, 3);
+        if (rows[r].lied)
+            ts_fixture_claim(&fixture, rows[r].lied, 100000);
+        else
+            ts_fixture_rle(&fixture);
+        snprintf(fixture.syntax, sizeof fixture.syntax, "%s", FIXTURE_EXPLICIT_LE);
+        fixture.implicit = rows[r].implicit;
+        fixture.big_endian = rows[r].big_endian;
+        ts_fixture_write(&fixture, path);
+        ts_fixture_clear(&fixture);
+        cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
+        cr_expect_str_eq(file.refusal_code, "dicom-encoding", "row %zu: %s", r, file.refusal);
+        cr_expect_null(file.advice, "row %zu: %s", r, file.advice);
         ts_arena_destroy(arena);
     }
     ts_test_remove_folder(folder);

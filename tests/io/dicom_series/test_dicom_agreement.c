@@ -215,6 +215,47 @@ Test(dicom_agreement, times_that_others_contradict_are_warned_of)
     RUN(rows, 1, NULL);
 }
 
+static void check_gaps(const struct dicom_series *series, size_t r)
+{
+    static const char *const said[] = {"behind 1 of 4 frames, for up to 120 s",
+                                       "behind 3 of 4 frames, for up to 1 s",
+                                       "behind 2 of 4 frames, for up to 3480 s"};
+    const bool warned = r < sizeof said / sizeof *said;
+    cr_expect_eq(count_warnings(series, "nothing was measured"), warned, "row %zu", r);
+    cr_expect(!warned || count_warnings(series, said[r]) == 1, "row %zu", r);
+}
+
+/* Times that are whole seconds were rounded, a scanner that goes from bed to bed measures others
+ * meanwhile, and only PET promises to measure all the time. */
+Test(dicom_agreement, gaps_between_pet_frames_are_warned_of)
+{
+    static struct row rows[] = {
+        {.fields = {DATED, TIMES("100000", "100100", "100400", "100500"),
+                    DURATIONS("60000", "60000", "60000", "60000")},
+         .modality = "PT"},
+        {.fields = {DATED, TIMES("100000.5", "100005.5", "100010.5", "100015.5"),
+                    DURATIONS("4000", "4000", "4000", "4000")},
+         .modality = "PT"},
+        {.fields = {DATED, TIMES("100000", "100015", "100100", "110000"),
+                    DURATIONS("15000", "30000", "60000", "60000")},
+         .modality = "PT"},
+        {.fields = {DATED, TIMES("100000", "100011", "100021", "100032"),
+                    DURATIONS("10000", "10000", "10000", "10000")},
+         .modality = "PT"},
+        {.fields = {DATED, TIMES("100000.5", "100010.6", "100020.7", "100030.8"),
+                    DURATIONS("10000", "10000", "10000", "10000")},
+         .modality = "PT"},
+        {.fields = {DATED, TIMES("100000", "100200", "100400", "100600"),
+                    DURATIONS("60000", "60000", "60000", "60000")},
+         .slice_s = 20,
+         .modality = "PT"},
+        {.fields = {DATED, TIMES("100000", "100100", "100400", "100500"),
+                    DURATIONS("60000", "60000", "60000", "60000")}},
+        {.fields = {DATED, TIMES("100000", "100100", "100400", "100500")}, .modality = "PT"},
+    };
+    RUN(rows, 1, check_gaps);
+}
+
 Test(dicom_agreement, reference_times_give_the_beginning_of_frames)
 {
     static struct row rows[] = {

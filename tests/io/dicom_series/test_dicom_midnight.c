@@ -112,18 +112,27 @@ Test(dicom_midnight, is_passed_where_the_header_says_so)
     }
 }
 
+/* Times of day of the volumes, as texts of so many digits, and the seconds that they are. */
+struct clock {
+    int times[VOLUMES], digits;
+    double positions[VOLUMES];
+};
+static const struct clock midnight = {{235900, 235930, 0, 30}, 6, {0, 30, 60, 90}},
+                          backwards = {{235900, 235930, 0, 30}, 6, {0, 30, 86340, 86370}},
+                          seconds = {{235958, 235959, 1, 3}, 6, {0, 1, 3, 5}},
+                          day = {{60000, 60100, 200000, 200100}, 6, {0, 60, 50400, 50460}},
+                          minutes = {{1000, 1001, 1002, 1005}, 4, {0, 60, 120, 300}},
+                          hours = {{10, 11, 13, 14}, 2, {0, 3600, 10800, 14400}};
+
 /* The dynamic scan of a scanner that states the date of its first image in all of them. */
 struct frozen {
-    int times[VOLUMES];
-    int digits; /* of the times */
+    const struct clock *clock;
     enum numbers numbers;
     enum content content;
-    bool referenced; /* the images state Frame Reference Time */
-    const char *modality, *date;
-    double positions[VOLUMES];
+    bool referenced, triggered, counted; /* the images state Frame Reference Time, Trigger Time,
+                                            Temporal Position Identifier */
+    bool pet, undated;
     const char *warning;
-    bool triggered; /* they state Trigger Time */
-    bool counted;   /* and Temporal Position Identifier */
 };
 
 static void freeze(struct dicom_fixture *fixture, int i, void *user)
@@ -132,14 +141,14 @@ static void freeze(struct dicom_fixture *fixture, int i, void *user)
     struct night night = {.numbers = frozen->numbers, .content = frozen->content};
     const int v = i / SERIES_SLICES;
     char text[64];
-    memcpy(night.times, frozen->times, sizeof night.times);
+    memcpy(night.times, frozen->clock->times, sizeof night.times);
     edit(fixture, i, &night);
-    ts_fixture_text(fixture, 0x00080060, "CS", frozen->modality);
-    snprintf(text, sizeof text, "%0*d", frozen->digits, frozen->times[v]);
+    ts_fixture_text(fixture, 0x00080060, "CS", frozen->pet ? "PT" : "MR");
+    snprintf(text, sizeof text, "%0*d", frozen->clock->digits, frozen->clock->times[v]);
     ts_fixture_text(fixture, 0x00080032, "TM", text);
-    if (frozen->date)
-        ts_fixture_text(fixture, 0x00080022, "DA", frozen->date);
-    snprintf(text, sizeof text, "%g", 1e3 * frozen->positions[v]);
+    if (!frozen->undated)
+        ts_fixture_text(fixture, 0x00080022, "DA", "20231231");
+    snprintf(text, sizeof text, "%g", 1e3 * frozen->clock->positions[v]);
     if (frozen->referenced)
         ts_fixture_text(fixture, 0x00541300, "DS", text);
     if (frozen->triggered)
@@ -149,271 +158,120 @@ static void freeze(struct dicom_fixture *fixture, int i, void *user)
         ts_fixture_text(fixture, 0x00200100, "IS", text);
 }
 
+static struct frozen frozen_rows[] = {
+    {.clock = &midnight,
+     .content = DATED,
+     .referenced = true,
+     .pet = true,
+     .warning = "Instance Number and Frame Reference Time contradict"},
+    {.clock = &midnight, .content = DATED, .warning = "contradict: the scan crossed midnight"},
+    {.clock = &midnight,
+     .referenced = true,
+     .pet = true,
+     .warning = "contradict: the scan crossed midnight"},
+    {.clock = &seconds,
+     .numbers = UNNUMBERED,
+     .content = DATED,
+     .referenced = true,
+     .pet = true,
+     .warning = "Frame Reference Time and Content Date"},
+    /* two scans of one day */
+    {.clock = &day, .content = DATED, .referenced = true, .pet = true},
+    {.clock = &day, .numbers = FALLING, .content = DATED},
+    /* hours and minutes alone are times too */
+    {.clock = &minutes, .undated = true},
+    {.clock = &hours, .undated = true},
+    {.clock = &minutes, .numbers = FALLING},
+    /* Content Date stays that of the first image too, or is not there */
+    {.clock = &midnight,
+     .content = FROZEN,
+     .referenced = true,
+     .pet = true,
+     .warning = "Instance Number and Frame Reference Time contradict"},
+    {.clock = &midnight,
+     .content = DATELESS,
+     .referenced = true,
+     .pet = true,
+     .warning = "Instance Number and Frame Reference Time contradict"},
+    {.clock = &midnight,
+     .numbers = BY_SLICE,
+     .content = FROZEN,
+     .triggered = true,
+     .warning = "Instance Number and Trigger Time contradict"},
+    {.clock = &midnight,
+     .numbers = UNNUMBERED,
+     .content = FROZEN,
+     .referenced = true,
+     .triggered = true,
+     .warning = "Frame Reference Time and Trigger Time"},
+    {.clock = &midnight,
+     .content = FROZEN,
+     .counted = true,
+     .warning = "Instance Number and Temporal Position contradict"},
+    {.clock = &backwards,
+     .content = FROZEN,
+     .warning = "and Instance Number contradicts the order"},
+    {.clock = &midnight, .content = FROZEN, .referenced = true, .pet = true, .undated = true},
+    {.clock = &midnight,
+     .numbers = UNNUMBERED,
+     .content = FROZEN,
+     .referenced = true,
+     .pet = true,
+     .undated = true},
+    {.clock = &midnight,
+     .numbers = UNNUMBERED,
+     .content = DATELESS,
+     .triggered = true,
+     .undated = true},
+    /* what says the opposite is outvoted: the times give no order, and the next attribute does */
+    {.clock = &midnight, .content = MADE_LATER, .referenced = true, .pet = true},
+    {.clock = &midnight,
+     .numbers = BY_CLOCK,
+     .content = FROZEN,
+     .referenced = true,
+     .triggered = true},
+    {.clock = &midnight,
+     .numbers = BY_CLOCK,
+     .content = DATELESS,
+     .referenced = true,
+     .triggered = true,
+     .undated = true},
+    /* two scans of one day */
+    {.clock = &day,
+     .content = FROZEN,
+     .referenced = true,
+     .triggered = true,
+     .counted = true,
+     .pet = true},
+    {.clock = &day, .numbers = BY_SLICE, .content = DATELESS},
+    {.clock = &day,
+     .numbers = FALLING,
+     .content = FROZEN,
+     .referenced = true,
+     .pet = true,
+     .undated = true},
+};
+
 Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
 {
-    static struct frozen rows[] = {
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         DATED,
-         true,
-         "PT",
-         "20231231",
-         {0, 30, 60, 90},
-         "Instance Number and Frame Reference Time contradict"},
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         DATED,
-         false,
-         "MR",
-         "20231231",
-         {0, 30, 60, 90},
-         "contradict: the scan crossed midnight"},
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         NO_CONTENT,
-         true,
-         "PT",
-         "20231231",
-         {0, 30, 60, 90},
-         "contradict: the scan crossed midnight"},
-        {{235958, 235959, 1, 3},
-         6,
-         UNNUMBERED,
-         DATED,
-         true,
-         "PT",
-         "20231231",
-         {0, 1, 3, 5},
-         "Frame Reference Time and Content Date"},
-        /* two scans of one day */
-        {{60000, 60100, 200000, 200100},
-         6,
-         RISING,
-         DATED,
-         true,
-         "PT",
-         "20231231",
-         {0, 60, 50400, 50460},
-         NULL},
-        {{60000, 60100, 200000, 200100},
-         6,
-         FALLING,
-         DATED,
-         false,
-         "MR",
-         "20231231",
-         {0, 60, 50400, 50460},
-         NULL},
-        /* hours and minutes alone are times too */
-        {{1000, 1001, 1002, 1005},
-         4,
-         RISING,
-         NO_CONTENT,
-         false,
-         "MR",
-         NULL,
-         {0, 60, 120, 300},
-         NULL},
-        {{10, 11, 13, 14}, 2, RISING, NO_CONTENT, false, "MR", NULL, {0, 3600, 10800, 14400}, NULL},
-        {{1000, 1001, 1002, 1005},
-         4,
-         FALLING,
-         NO_CONTENT,
-         false,
-         "MR",
-         "20231231",
-         {0, 60, 120, 300},
-         NULL},
-        /* Content Date stays that of the first image too, or is not there */
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         FROZEN,
-         true,
-         "PT",
-         "20231231",
-         {0, 30, 60, 90},
-         "Instance Number and Frame Reference Time contradict",
-         false,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         DATELESS,
-         true,
-         "PT",
-         "20231231",
-         {0, 30, 60, 90},
-         "Instance Number and Frame Reference Time contradict",
-         false,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         BY_SLICE,
-         FROZEN,
-         false,
-         "MR",
-         "20231231",
-         {0, 30, 60, 90},
-         "Instance Number and Trigger Time contradict",
-         true,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         UNNUMBERED,
-         FROZEN,
-         true,
-         "MR",
-         "20231231",
-         {0, 30, 60, 90},
-         "Frame Reference Time and Trigger Time",
-         true,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         FROZEN,
-         false,
-         "MR",
-         "20231231",
-         {0, 30, 60, 90},
-         "Instance Number and Temporal Position contradict",
-         false,
-         true},
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         FROZEN,
-         false,
-         "MR",
-         "20231231",
-         {0, 30, 86340, 86370},
-         "and Instance Number contradicts the order",
-         false,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         FROZEN,
-         true,
-         "PT",
-         NULL,
-         {0, 30, 60, 90},
-         NULL,
-         false,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         UNNUMBERED,
-         FROZEN,
-         true,
-         "PT",
-         NULL,
-         {0, 30, 60, 90},
-         NULL,
-         false,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         UNNUMBERED,
-         DATELESS,
-         false,
-         "MR",
-         NULL,
-         {0, 30, 60, 90},
-         NULL,
-         true,
-         false},
-        /* what says the opposite is outvoted: the times give no order, and the next attribute
-         * does */
-        {{235900, 235930, 0, 30},
-         6,
-         RISING,
-         MADE_LATER,
-         true,
-         "PT",
-         "20231231",
-         {0, 30, 60, 90},
-         NULL,
-         false,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         BY_CLOCK,
-         FROZEN,
-         true,
-         "MR",
-         "20231231",
-         {0, 30, 60, 90},
-         NULL,
-         true,
-         false},
-        {{235900, 235930, 0, 30},
-         6,
-         BY_CLOCK,
-         DATELESS,
-         true,
-         "MR",
-         NULL,
-         {0, 30, 60, 90},
-         NULL,
-         true,
-         false},
-        /* two scans of one day */
-        {{60000, 60100, 200000, 200100},
-         6,
-         RISING,
-         FROZEN,
-         true,
-         "PT",
-         "20231231",
-         {0, 60, 50400, 50460},
-         NULL,
-         true,
-         true},
-        {{60000, 60100, 200000, 200100},
-         6,
-         BY_SLICE,
-         DATELESS,
-         false,
-         "MR",
-         "20231231",
-         {0, 60, 50400, 50460},
-         NULL,
-         false,
-         false},
-        {{60000, 60100, 200000, 200100},
-         6,
-         FALLING,
-         FROZEN,
-         true,
-         "PT",
-         NULL,
-         {0, 60, 50400, 50460},
-         NULL,
-         false,
-         false},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    for (size_t k = 0; k < sizeof frozen_rows / sizeof *frozen_rows; k++) {
         char folder[256];
         struct dicom_study study;
         bool warned = false;
+        const char *warning = frozen_rows[k].warning;
         ts_test_folder_in_memory(folder, sizeof folder);
-        ts_fixture_series(folder, IMAGES, freeze, &rows[k]);
+        ts_fixture_series(folder, IMAGES, freeze, &frozen_rows[k]);
         ts_test_study_open(&study, folder, &ts_dicom_default_rules);
         const struct dicom_series *series = &study.series[0];
         cr_assert_null(series->refusal, "row %zu: %s", k, series->refusal);
         for (size_t w = 0; w < series->n_warnings; w++)
-            warned |=
-                strstr(series->warnings[w], rows[k].warning ? rows[k].warning : "midnight") != NULL;
-        cr_expect_eq(warned, rows[k].warning != NULL, "row %zu", k);
+            warned |= strstr(series->warnings[w], warning ? warning : "midnight") != NULL;
+        cr_expect_eq(warned, warning != NULL, "row %zu", k);
         for (int v = 0; v < VOLUMES; v++) {
             cr_assert_not_null(series->volume_axis.positions, "row %zu", k);
-            cr_expect_float_eq(series->volume_axis.positions[v], rows[k].positions[v], 1e-6,
-                               "row %zu, volume %d: %g", k, v, series->volume_axis.positions[v]);
+            cr_expect_float_eq(series->volume_axis.positions[v], frozen_rows[k].clock->positions[v],
+                               1e-6, "row %zu, volume %d: %g", k, v,
+                               series->volume_axis.positions[v]);
         }
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);

@@ -219,14 +219,16 @@ static void expect_number(hid_t file, const char *object, const char *name, int 
     H5Aclose(attribute);
 }
 
-static void expect_axis(hid_t file, const char *path, const struct ts_axis *axis)
+/* Expects positions from `first` on. */
+static void expect_axis(hid_t file, const char *path, const struct ts_axis *axis, double first,
+                        double step)
 {
     double *found = malloc((size_t)axis->n * sizeof *found);
     hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
     cr_assert_geq(H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found), 0);
     for (int64_t i = 0; i < axis->n; i++)
-        cr_assert_eq(found[i], (axis->kind == TS_AXIS_Y ? -1 : 1) *
-                                   (axis->first + (double)i * axis->spacing));
+        cr_assert(fabs(found[i] - (first + (double)i * step)) <= 1e-12, "%s[%d] is %g", path,
+                  (int)i, found[i]);
     H5Dclose(dataset);
     expect_text(file, path, "units", axis->unit);
     free(found);
@@ -264,9 +266,9 @@ Test(hdf5, layout_is_nexus)
     expect_number(file, "/entry/data", "x_indices", 2);
     expect_number(file, "/entry/process", "count", 17);
     expect_number(file, "/", "complete", 1);
-    expect_axis(file, "/entry/data/z", &content.first.axes[0]);
-    expect_axis(file, "/entry/data/y", &content.first.axes[1]);
-    expect_axis(file, "/entry/data/x", &content.first.axes[2]);
+    expect_axis(file, "/entry/data/z", &content.first.axes[0], 3.5, 0.5);
+    expect_axis(file, "/entry/data/y", &content.first.axes[1], 2, 1.5);
+    expect_axis(file, "/entry/data/x", &content.first.axes[2], -1, 2.5);
     cr_assert_gt(H5Aexists_by_name(file, "/entry/data", "origin_mm", H5P_DEFAULT), 0);
     cr_assert(holds_text(file, "/entry/data", "geometry_convention",
                          "origin is the center of voxel (0,0,0)"));
@@ -279,6 +281,52 @@ Test(hdf5, layout_is_nexus)
         fprintf(stderr, "SKIPPED hdf5/layout_is_nexus, its h5dump part: h5dump is not installed\n");
     }
     ts_test_content_clear(&content);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* The origin is (-1, 2, 3.5), and spacings along z, y and x are 0.5, 1.5 and 2.5. Along a patient
+   axis positions are its coordinates; along another direction they rise towards L, P or S. */
+Test(hdf5, positions_are_those_in_the_patient)
+{
+    static const struct {
+        bool no_place;
+        const char *unit;
+        double direction[9];      /* of x, y, z */
+        double first[3], step[3]; /* of z, y, x */
+    } cases[] = {
+        {false, "mm", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {3.5, 2, -1}, {0.5, 1.5, 2.5}},
+        {false, "mm", {-1, 0, 0, 0, -1, 0, 0, 0, 1}, {3.5, 2, -1}, {0.5, -1.5, -2.5}},
+        {false, "mm", {1, 0, 0, 0, 0, -1, 0, 1, 0}, {2, 3.5, -1}, {0.5, -1.5, 2.5}}, /* coronal */
+        {false,
+         "mm",
+         {0, 1, 0, 0, 0, -1, -1, 0, 0},
+         {-1, 3.5, 2},
+         {-0.5, -1.5, 2.5}}, /* sagittal */
+        {false, "mm", {0.6, 0.8, 0, -0.8, 0.6, 0, 0, 0, 1}, {3.5, -2, 1}, {0.5, -1.5, 2.5}},
+        {false, "mm", {-0.8, 0.6, 0, -0.6, -0.8, 0, 0, 0, 1}, {3.5, 1, -2}, {0.5, -1.5, -2.5}},
+        {true, "mm", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {-7, 7, -7}, {0.5, -1.5, 2.5}},
+        {false, "pixel", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {-7, 7, -7}, {0.5, -1.5, 2.5}},
+    };
+    static const char *const axes[] = {"/entry/data/z", "/entry/data/y", "/entry/data/x"};
+    struct hdf5_options options = {.level = 1, .threads = 1, .force = true};
+    struct ts_diag *diag = ts_diag_create();
+    char folder[256], path[300];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct output_content content = ts_test_content(3, 5, 7);
+        content.first.has_geometry = !cases[i].no_place;
+        memcpy(content.first.direction, cases[i].direction, sizeof cases[i].direction);
+        for (int d = 0; d < 3; d++)
+            content.first.axes[d].unit = cases[i].unit;
+        cr_assert_eq(ts_test_write_output(path, &options, &content, 3, diag), TS_OK);
+        const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        for (int d = 0; d < 3; d++)
+            expect_axis(file, axes[d], &content.first.axes[d], cases[i].first[d], cases[i].step[d]);
+        H5Fclose(file);
+        ts_test_content_clear(&content);
+    }
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
@@ -297,7 +345,7 @@ Test(hdf5, a_sinogram_says_whose_geometry_it_has)
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     static const char *const parts[] = {
         "of the projected volume", "origin is the rotation center of the first slice",
-        "of the volume's rising columns, rows and slices", "from one slice to the next"};
+        "of the volume's rising columns, of rows and of slices", "from one slice to the next"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         cr_assert(holds_text(file, "/entry/data", "geometry_convention", parts[i]), "%s", parts[i]);
     cr_assert_not(holds_text(file, "/entry/data", "geometry_convention", "voxel"));

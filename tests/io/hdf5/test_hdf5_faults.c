@@ -271,8 +271,13 @@ static void kill_writers(const char *folder, int level)
         killed += WIFSIGNALED(status);
         unsigned char *data = ts_test_read_file(path, &bytes);
         bool is_whole = data && bytes == expected_bytes && memcmp(data, expected, bytes) == 0;
+        size_t same = 0;
+        while (data && same < bytes && same < expected_bytes && data[same] == expected[same])
+            same++;
         cr_assert(is_whole || (run % 2 ? holds_text(path, "old") : !data),
-                  "run %d left something else", run);
+                  "run %d, status %x, left something else: %zu bytes, of which the first %zu are "
+                  "those of the %zu that were expected",
+                  run, (unsigned)status, bytes, same, expected_bytes);
         absent += !data;
         whole += is_whole;
         free(data);

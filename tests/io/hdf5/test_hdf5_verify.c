@@ -70,7 +70,7 @@ static void overwrite(off_t at, const void *data, size_t bytes)
 Test(hdf5_verify, says_what_it_proved)
 {
     (void)write_result();
-    cr_assert_eq(proof.version, 2);
+    cr_assert_eq(proof.version, 3);
     cr_assert_gt(proof.datasets, 8);
     cr_assert_gt(proof.attributes, proof.datasets);
     cr_assert_gt(proof.value_bytes, 5 * 47 * 51 * 2);

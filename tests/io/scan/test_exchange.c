@@ -85,6 +85,13 @@ Test(exchange, theta_that_overflowed_goes_on)
                 {{0, 30, 60, 90, 120, -106, -76}, 180, true},
                 {{40, 30, 20, 10, 0, 246, 236}, -20, true},
                 {{0, 60, 120, 180, 0, 60, 120}, 120, false}, /* twice */
+                /* Rounded unevenly, and scans of less than that range that begin anew. */
+                {{246, 249, 250, 252, 255, 1, 2}, 258, true},
+                {{-10, -60, -70, -128, 90, 60, 0}, 0, false},
+                {{120, 121, 124, 126, 127, -127, -126}, 130, true},
+                {{9, 6, 7, 4, 1, 254, 252}, -4, true},
+                {{200, 203, 204, 206, 0, 3, 4}, 4, false},
+                {{230, 232, 234, 0, 2, 4, 6}, 6, false},
                 {{0, 50, 100, 150, 200, 250, 44.5}, 44.5, false},
                 {{0, 50, 100, 150, 200, 250, 300}, 300, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

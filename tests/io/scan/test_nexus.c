@@ -37,7 +37,7 @@ static void put_definition(hid_t entry, const char *text, bool variable)
 struct scan {
     const struct scan_storage *storage;
     const char *definition, *angle_units, *pixel_units;
-    double keys[SCAN_FRAMES], angles[SCAN_FRAMES];
+    double keys[SCAN_FRAMES + 3], angles[SCAN_FRAMES + 3];
     int n_keys, n_angles;
     bool in_data; /* rotation_angle in NXdata, as DLS does */
     bool subentry, no_pixel_size, variable;
@@ -149,6 +149,86 @@ Test(nexus, gives_a_sinogram_with_angles_and_sizes)
                  !strcmp(source->attributes[i].value, "2.25");
     cr_assert(found);
     source->ops->close(source);
+}
+
+/* There is an angle for each projection only, or image_key lists frames that are elsewhere. */
+Test(nexus, takes_angles_of_projections)
+{
+    static const struct {
+        double keys[SCAN_FRAMES + 3], angles[SCAN_FRAMES + 3];
+        int n_keys, n_angles, n_views;
+        bool in_data;
+        const char *code;
+        enum ts_severity severity;
+        double right[SCAN_FRAMES];
+    } rows[] = {
+        {{2, 1, 0, 0, 3, 0, 1},
+         {10, 20, 45.5},
+         7,
+         3,
+         3,
+         false,
+         "angle-count",
+         TS_NOTE,
+         {10, 20, 45.5}},
+        {{2, 1, 0, 0, 3, 0, 1}, {-5, 2, 7}, 7, 3, 3, true, "angle-count", TS_NOTE, {-5, 2, 7}},
+        {{0, 0, 0, 0, 0, 0, 1},
+         {1, 2, 3, 5, 8, 9},
+         7,
+         6,
+         6,
+         false,
+         "angle-count",
+         TS_NOTE,
+         {1, 2, 3, 5, 8, 9}},
+        {{2, 0, 0, 0, 1, 0, 0, 0, 0, 1},
+         {-1, 1, 2, 3, -1, 5, 8, 9, 10, -1},
+         10,
+         10,
+         7,
+         false,
+         "image-key",
+         TS_WARNING,
+         {1, 2, 3, 5, 8, 9, 10}},
+        {{2, 0, 0, 0, 1, 0, 0, 0, 0, 1},
+         {1, 2, 3, 5, 8, 9, 10},
+         10,
+         7,
+         7,
+         false,
+         "image-key",
+         TS_WARNING,
+         {1, 2, 3, 5, 8, 9, 10}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scan scan = good;
+        struct param_set set = nexus_set();
+        struct source *source;
+        memcpy(scan.keys, rows[i].keys, sizeof scan.keys);
+        memcpy(scan.angles, rows[i].angles, sizeof scan.angles);
+        scan.n_keys = rows[i].n_keys;
+        scan.n_angles = rows[i].n_angles;
+        scan.in_data = rows[i].in_data;
+        make_scan(&scan);
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu: %s", i,
+                     ts_diag_first_error(ts_scan_file.diag));
+        const struct ts_diag_record *record = ts_test_record(ts_scan_file.diag, rows[i].code);
+        cr_assert_not_null(record, "row %zu", i);
+        cr_expect_eq(record->severity, rows[i].severity, "row %zu", i);
+        cr_assert_eq(source->image.axes[1].n, rows[i].n_views, "row %zu", i);
+        for (int v = 0; v < rows[i].n_views; v++)
+            cr_expect_eq(ts_axis_position(&source->image.axes[1], v), rows[i].right[v],
+                         "row %zu, view %d", i, v);
+        source->ops->close(source);
+    }
+    struct scan scan = good;
+    scan.n_angles = 2;
+    refuse_scan(&scan, "angle-count", "rotation_angle has 2 angles, expected 7");
+    scan = good;
+    scan.n_keys = 10;
+    memset(scan.keys, 0, sizeof scan.keys);
+    refuse_scan(&scan, "image-key", "image_key has 10 values, expected 7");
 }
 
 Test(nexus, gives_flats_and_darks_by_their_frame_numbers)

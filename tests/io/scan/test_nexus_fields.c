@@ -47,18 +47,6 @@ static void put_numbers(hid_t dataset, const char *name, int n, const double *va
     H5Sclose(space);
 }
 
-static void put_text(hid_t group, const char *name, const char *text)
-{
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(text));
-    const hid_t dataset =
-        H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
-    H5Dclose(dataset);
-    H5Sclose(space);
-    H5Tclose(type);
-}
-
 /* As h5py writes a bool. */
 static void put_bool(hid_t group, const char *name, bool value)
 {
@@ -101,7 +89,7 @@ static void put_extra(hid_t entry, const struct extra *extra)
 {
     const hid_t group = open_place(entry, extra->place);
     if (extra->text)
-        put_text(group, extra->name, extra->text);
+        ts_scan_file_word(group, extra->name, extra->text);
     else if (extra->is_bool)
         put_bool(group, extra->name, extra->values[0] != 0);
     else
@@ -125,7 +113,7 @@ static hid_t begin_scan(hid_t *entry)
                         angles[SCAN_FRAMES] = {0, 0, 10, 20, 25, 45.5, 45.5}, micrometer = 1;
     const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     *entry = ts_scan_file_group(file, "entry", "NXentry");
-    put_text(*entry, "definition", "NXtomo");
+    ts_scan_file_word(*entry, "definition", "NXtomo");
     H5Gclose(ts_scan_file_group(*entry, "instrument", "NXinstrument"));
     const hid_t detector = open_place(*entry, 'd'), sample = open_place(*entry, 's');
     ts_scan_file_frames(detector, "data", SCAN_FRAMES, NULL);

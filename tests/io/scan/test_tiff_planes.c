@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <tiffio.h>
 
 #include "io/scan/tiff.h"
 #include "tests/files/dicom_open.h"
@@ -216,4 +217,181 @@ Test(tiff_planes, files_that_are_whole_and_parts_of_a_set_are_read)
     snprintf(path, sizeof path, "%s/a.ome.tif", folder);
     cr_expect_eq(severity_of(path, NULL), -1);
     cr_expect_not_null(ts_test_record(diag, "tiff-planes"));
+}
+
+/* ---- several Images, and texts in another file ----------------------------------------------- */
+
+#define IMAGE(sizes, data)                                                                         \
+    "<Image><Pixels Type=\"uint16\" SizeX=\"37\" SizeY=\"23\" DimensionOrder=\"XYZCT\" " sizes     \
+    ">" data "</Pixels></Image>"
+#define SIZE_Z(n) "SizeZ=\"" #n "\" SizeC=\"1\" SizeT=\"1\""
+
+/* Writes a file with a text of these Images. */
+static void write_images(const char *name, const char *uuid, const char *images, int n_pages)
+{
+    struct tiff_writing w = ts_tiff_plain;
+    char text[3000];
+    snprintf(text, sizeof text, "<OME%s%s%s>%s</OME>", uuid ? " UUID=\"urn:uuid:" : "",
+             uuid ? uuid : "", uuid ? "\"" : "", images);
+    w.description = text;
+    w.n_pages = n_pages;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    ts_tiff_write(path, &w);
+}
+
+Test(tiff_planes, several_images_of_a_file_are_refused_until_one_is_picked)
+{
+    static const struct {
+        const char *images, *says, *hint;
+        int n, first[4], second[4], n_first, n_second; /* the pages of both Images */
+    } rows[] = {
+        {IMAGE(SIZE_Z(4), "<TiffData IFD=\"0\" PlaneCount=\"4\"/>")
+             IMAGE(SIZE_Z(3), "<TiffData IFD=\"4\" PlaneCount=\"3\"/>"),
+         "2 Images, the first of 4 pages and the second of 3",
+         "pick: [0, 1, 4] takes the pages of the first, pick: [4, 1, 3] those of the second",
+         7,
+         {0, 1, 2, 3},
+         {4, 5, 6},
+         4,
+         3},
+        {IMAGE(SIZE_Z(2), "<TiffData IFD=\"2\" PlaneCount=\"2\"/>")
+             IMAGE(SIZE_Z(2), "<TiffData IFD=\"0\" PlaneCount=\"2\"/>"),
+         "2 Images, the first of 2 pages and the second of 2",
+         "pick: [0, 1, 2] takes the pages of the first, pick: [2, 1, 2]",
+         4,
+         {2, 3},
+         {0, 1},
+         2,
+         2},
+        {IMAGE(SIZE_Z(2), "<TiffData IFD=\"0\"/><TiffData IFD=\"2\" FirstZ=\"1\"/>")
+             IMAGE(SIZE_Z(2), "<TiffData IFD=\"1\"/><TiffData IFD=\"3\" FirstZ=\"1\"/>"),
+         "2 Images, the first of 2 pages and the second of 2",
+         "pick: [0, 1, 2] takes the pages of the first, pick: [2, 1, 2]",
+         4,
+         {0, 2},
+         {1, 3},
+         2,
+         2},
+        {IMAGE(SIZE_Z(1), "<TiffData IFD=\"0\"/>") IMAGE(SIZE_Z(1), "<TiffData IFD=\"1\"/>")
+             IMAGE(SIZE_Z(1), "<TiffData IFD=\"2\"/>"),
+         "3 Images, the first of 1 pages and the second of 1",
+         "pick: [0, 1] those of all",
+         3,
+         {0},
+         {1},
+         1,
+         1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char picked[128];
+        struct source *source;
+        write_images("a.ome.tif", NULL, rows[i].images, rows[i].n);
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_BAD_INPUT, "row %zu", i);
+        const struct ts_diag_record *record = ts_test_record(diag, "tiff-images");
+        cr_assert_not_null(record, "row %zu", i);
+        cr_expect_not_null(strstr(record->message, rows[i].says), "row %zu: %s", i,
+                           record->message);
+        cr_expect_not_null(strstr(record->hint, rows[i].hint), "row %zu: %s", i, record->hint);
+        snprintf(picked, sizeof picked, SLICES ", pick: [0, 1, %d]", rows[i].n_first);
+        ts_tiff_expect_pages(picked, path, rows[i].n_first, rows[i].first);
+        snprintf(picked, sizeof picked, SLICES ", pick: [%d, 1, %d]", rows[i].n_first,
+                 rows[i].n_second);
+        ts_tiff_expect_pages(picked, path, rows[i].n_second, rows[i].second);
+    }
+}
+
+/* Of a set each file may list the Images of all; only those that it holds count. */
+Test(tiff_planes, images_of_other_files_of_a_set_do_not_count)
+{
+    static const char images[] =
+        IMAGE(SIZE_Z(2), "<TiffData IFD=\"0\" PlaneCount=\"2\"><UUID>urn:uuid:1</UUID></TiffData>")
+            IMAGE(SIZE_Z(3), "<TiffData IFD=\"0\" FirstZ=\"2\"><UUID>urn:uuid:2</UUID></TiffData>"
+                             "<TiffData IFD=\"1\" FirstZ=\"0\"><UUID>urn:uuid:2</UUID></TiffData>"
+                             "<TiffData IFD=\"2\" FirstZ=\"1\"><UUID>urn:uuid:2</UUID></TiffData>");
+    write_images("a.ome.tif", "1", images, 2);
+    cr_expect_eq(severity_of(path, NULL), -1);
+    ts_tiff_expect_pages(SLICES, path, 2, (const int[]){0, 1});
+    write_images("b.ome.tif", "2", images, 3);
+    cr_expect_eq(severity_of(path, "its text says which image"), TS_NOTE);
+    ts_tiff_expect_pages(SLICES, path, 3, (const int[]){1, 2, 0});
+}
+
+Test(tiff_planes, files_without_a_text_of_their_own_are_refused_until_pages_are_picked)
+{
+    static const char only[] =
+        "<BinaryOnly MetadataFile=\"set.companion.ome\" UUID=\"urn:uuid:9\"/>";
+    static const struct {
+        const char *text, *says;
+        int n; /* pages; 1: nothing is unclear */
+    } rows[] = {
+        {only, "set.companion.ome has what says which images they are", 4},
+        {"<!-- a --><BinaryOnly UUID='urn:uuid:9'\nMetadataFile='first.ome.tif'></BinaryOnly>",
+         "first.ome.tif has what says", 3},
+        {"<BinaryOnly/>", "another file has what says", 2},
+        {only, NULL, 1},
+    };
+    struct source *source;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_images("a.ome.tif", "3", rows[i].text, rows[i].n);
+        ts_diag_clear(diag);
+        const enum ts_status status = ts_tiff_chain_open(SLICES, path, &source, diag);
+        cr_assert_eq(status, rows[i].says ? TS_BAD_INPUT : TS_OK, "row %zu", i);
+        if (status == TS_OK)
+            source->ops->close(source);
+        else
+            ts_test_expect(diag, "tiff-companion", rows[i].says);
+        ts_tiff_expect_pages(SLICES ", pick: [0, 1]", path, rows[i].n, (const int[]){0, 1, 2, 3});
+    }
+    write_images("b.ome.tif", "4", only, 1);
+    ts_tiff_refused(SLICES, folder, "tiff-companion", "a.ome.tif has pixels only");
+}
+
+/* Some programs write floats without SampleFormat, so that they count as integers. */
+Test(tiff_planes, floats_without_a_format_are_warned_of)
+{
+    static const struct {
+        enum ts_dtype dtype;
+        bool forget, told;
+    } rows[] = {{TS_F32, true, true},
+                {TS_F32, false, false},
+                {TS_U32, true, false},
+                {TS_I32, false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tiff_writing w = ts_tiff_plain;
+        w.dtype = rows[i].dtype;
+        w.n_pages = 1;
+        ts_tiff_write(path, &w);
+        TIFF *tiff = rows[i].forget ? TIFFOpen(path, "r+") : NULL;
+        if (tiff) {
+            TIFFUnsetField(tiff, TIFFTAG_SAMPLEFORMAT);
+            cr_assert(TIFFRewriteDirectory(tiff));
+            TIFFClose(tiff);
+        }
+        ts_diag_clear(diag);
+        struct source *source;
+        cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_OK);
+        source->ops->close(source);
+        cr_expect_eq(ts_test_record(diag, "tiff-floats") != NULL, rows[i].told, "row %zu", i);
+    }
+}
+
+/* Pages of another size, such as pictures of a label, can be left out. */
+Test(tiff_planes, pages_that_are_picked_must_be_alike)
+{
+    struct tiff_writing w = ts_tiff_plain;
+    struct source *source;
+    ts_diag_clear(diag);
+    w.n_pages = 2;
+    ts_tiff_write(path, &w);
+    w.n_pages = 1;
+    w.width = 20;
+    w.mode = "a";
+    ts_tiff_write(path, &w);
+    cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "tiff-pages-differ", "page 3");
+    cr_expect_str_eq(ts_test_record(diag, "tiff-pages-differ")->hint,
+                     "pick: [0, 1, 2] takes the pages before it");
+    ts_tiff_expect_pages(SLICES ", pick: [0, 1, 2]", path, 2, (const int[]){0, 1});
+    ts_tiff_refused(SLICES ", pick: [1, 1]", path, "tiff-pages-differ", "page 3");
 }

@@ -439,12 +439,20 @@ Test(nifti, spacings_that_contradict_the_transform_are_warned_of)
     } cases[] = {{{0.7, 0.8, 2}, false, 0},   {{1, 1, 1}, false, 1},     {{0.7, 0.8, 3}, false, 1},
                  {{0.7, 0.9, 2}, false, 1},   {{0.7, 0.8, 0}, false, 0}, {{0.7, 0.8, -2}, false, 0},
                  {{0.703, 0.8, 2}, false, 0}, {{1, 1, 1}, true, 0}};
+    static const double signs[][3] = {{-1, 1, 1}, {1, -1, 1}, {1, 1, -1}, {1, 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nifti_header header = header_of(TS_I16, 1, 3);
         memcpy(header.pixdim + 1, cases[i].pixdim, sizeof cases[i].pixdim);
         header.qform = NIFTI_UNKNOWN;
         header.sform = cases[i].unplaced ? NIFTI_UNKNOWN : NIFTI_SCANNER;
         cr_expect_eq(count_warnings(&header, "nifti-forms"), cases[i].n, "case %zu", i);
+    }
+    for (size_t i = 0; i < 8; i++) { /* of a qform, without and with an sform */
+        struct nifti_header header = header_of(TS_I16, 1, 3);
+        header.sform = i < 4 ? NIFTI_UNKNOWN : NIFTI_SCANNER;
+        for (int k = 0; k < 3; k++)
+            header.pixdim[1 + k] *= signs[i % 4][k];
+        cr_expect_eq(count_warnings(&header, "nifti-forms"), i < 3, "case %zu", i);
     }
 }
 

@@ -16,24 +16,20 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-enum { NX = 5, NY = 4, NZ = 3, VALUES_BYTES = NX * NY * NZ * 2 };
-
 #define SHAPE "type: short\ndimension: 3\nsizes: 5 4 3\nendian: little\n"
 #define PLACE                                                                                      \
     "space: left-posterior-superior\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\nspace "        \
     "origin: (-10,-20,-30)\n"
 
 static char folder[256], path[300], data_path[300];
-static unsigned char values[VALUES_BYTES], bytes[8192];
+static unsigned char values[VOLUME_BYTES], bytes[8192];
 
 static void begin(void)
 {
     ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.nrrd", folder);
     snprintf(data_path, sizeof data_path, "%s/a.raw", folder);
-    for (int i = 0; i < NX * NY * NZ; i++)
-        ts_test_store(values, TS_I16, (size_t)i,
-                      100 * (i / (NX * NY)) + 10 * (i / NX % NY) + i % NX);
+    ts_volume_fill(values);
 }
 
 static void end(void)
@@ -52,41 +48,30 @@ static void write_nrrd(const char *header, const void *data, size_t n)
     ts_volume_write(path, bytes, (size_t)length + n, false);
 }
 
-static void check_place(struct source *source)
-{
-    const struct ts_image *image = &source->image;
-    cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8 &&
-              image->axes[0].spacing == 2);
-    cr_assert(image->has_geometry && image->origin_mm[0] == -10 && image->origin_mm[1] == -20);
-    cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->step_z_mm[2] == 2);
-    ts_volume_check(source, false);
-    source->ops->close(source);
-}
-
 Test(nrrd, attached_and_detached_raw_and_gzip)
 {
     unsigned char packed[1024];
     write_nrrd("# a comment\n" SHAPE "encoding: raw\nkey:=value\n" PLACE, values, sizeof values);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
     ts_volume_write(data_path, values, sizeof values, true);
     FILE *file = fopen(data_path, "rb");
     const size_t n = fread(packed, 1, sizeof packed, file);
     fclose(file);
     write_nrrd(SHAPE "encoding: gzip\n" PLACE, packed, n);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
     write_nrrd(SHAPE "encoding: gz\n" PLACE "data file: a.raw\n", "", 0);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
     ts_volume_write(data_path, values, sizeof values, false);
     write_nrrd(SHAPE "encoding: raw\n" PLACE "data file: ./a.raw\r\nbyte skip: -1\n", "", 0);
-    check_place(ts_volume_opened("nrrd", path));
-    for (int i = 0; i < NX * NY * NZ; i++) { /* the other byte order */
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
+    for (int i = 0; i < VOLUME_BYTES / 2; i++) { /* the other byte order */
         const unsigned char low = values[2 * i];
         values[2 * i] = values[2 * i + 1];
         values[2 * i + 1] = low;
     }
     write_nrrd("type: int16\ndimension: 3\nsizes: 5 4 3\nendian: big\nencoding: raw\n" PLACE,
                values, sizeof values);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
 }
 
 Test(nrrd, spaces_become_lps)
@@ -94,7 +79,7 @@ Test(nrrd, spaces_become_lps)
     write_nrrd(SHAPE "encoding: raw\nspace: right-anterior-superior\n"
                      "space directions: (-0.7,0,0) (0,-0.8,0) (0,0,2)\nspace origin: (10,20,-30)\n",
                values, sizeof values);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
     write_nrrd(SHAPE "encoding: raw\nspace: LAS\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\n"
                      "space origin: (-10,20,-30)\n",
                values, sizeof values);
@@ -293,14 +278,14 @@ Test(nrrd, what_changes_nothing_is_passed_over)
                "labels: \"x\" \"y\" \"z\"\ncenterings: cell cell cell\naxis mins: nan nan "
                "nan\nsampleunits: HU\n",
                values, sizeof values);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
 }
 
 /* Version 6 does not exist; the values are at the end of the file, but not within its header. */
 Test(nrrd, versions_and_values_at_the_end)
 {
     write_nrrd(SHAPE "encoding: raw\n" PLACE "byte skip: -1\n", values, sizeof values);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
     write_nrrd(SHAPE "encoding: raw\n" PLACE "byte skip: -1\n", values, sizeof values - 2);
     ts_volume_refused("nrrd", path, "volume-truncated");
     ts_volume_write(path, "NRRD0006\n" SHAPE "encoding: raw\n\n",
@@ -468,16 +453,16 @@ Test(nrrd, a_place_that_is_not_used_is_warned_of)
                values, sizeof values);
     cr_expect_eq(count_warnings("nrrd-place"), 1);
     write_nrrd(SHAPE "encoding: raw\n" PLACE, values, sizeof values);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
 }
 
 /* Behind the header, in a file of its own, compressed; a header that says "at the end" leaves
  * none. */
 Test(nrrd, bytes_behind_the_values_are_warned_of)
 {
-    unsigned char more[VALUES_BYTES + 3] = {0}, packed[1024];
-    static const size_t lengths[] = {VALUES_BYTES, VALUES_BYTES + 1, VALUES_BYTES + 3};
-    memcpy(more, values, VALUES_BYTES);
+    unsigned char more[VOLUME_BYTES + 3] = {0}, packed[1024];
+    static const size_t lengths[] = {VOLUME_BYTES, VOLUME_BYTES + 1, VOLUME_BYTES + 3};
+    memcpy(more, values, VOLUME_BYTES);
     for (size_t i = 0; i < 3; i++) {
         write_nrrd(SHAPE "encoding: raw\n", more, lengths[i]);
         cr_expect_eq(count_warnings("volume-bytes-left"), i > 0, "%zu", i);
@@ -502,7 +487,7 @@ Test(nrrd, links_are_followed_within_the_folder)
     ts_volume_write(other, values, sizeof values, false);
     write_nrrd(SHAPE "encoding: raw\n" PLACE "data file: a.raw\n", "", 0);
     cr_assert_eq(symlink("b.raw", data_path), 0);
-    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_check_place(ts_volume_opened("nrrd", path));
     unlink(data_path);
     cr_assert_eq(symlink("/etc/passwd", data_path), 0);
     ts_volume_refused("nrrd", path, "volume-link-outside");

@@ -3,8 +3,8 @@
  * Every test of a study carries it out and reads what it printed; these functions do so. A request
  * takes one run, and the device of the test where it names none.
  */
-#ifndef TESTS_STUDY_TEXT_H
-#define TESTS_STUDY_TEXT_H
+#ifndef TESTS_LAB_STUDY_STUDY_TEXT_H
+#define TESTS_LAB_STUDY_STUDY_TEXT_H
 
 #include "lab/study/study.h"
 

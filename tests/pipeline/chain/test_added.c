@@ -380,6 +380,7 @@ static int answer;
 
 static enum ts_status wrong_shape(const struct ts_call *call, struct ts_image *out)
 {
+    static const double stands[4] = {0, 1, 1, 2};
     (void)call;
     switch (answer) {
     case 0:
@@ -403,6 +404,40 @@ static enum ts_status wrong_shape(const struct ts_call *call, struct ts_image *o
     case 6:
         out->quantity = (enum ts_quantity)99;
         break;
+    case 7:
+        out->axes[2].unit = "furlong";
+        break;
+    case 8:
+        out->axes[1].spacing = 0;
+        out->axes[1].first = 3;
+        break;
+    case 9:
+        out->axes[2].positions = stands;
+        break;
+    case 10:
+        out->has_geometry = true;
+        memset(out->direction, 0, sizeof out->direction);
+        break;
+    case 11:
+        out->beam = (struct ts_beam){TS_BEAM_FAN_FLAT, 60, 90};
+        break;
+    case 12: /* right, once it is converted */
+        out->axes[1].unit = "cm";
+        out->axes[2].unit = "um";
+        break;
+    case 13:
+        out->quantity = TS_HU;
+        out->unit = "1/mm";
+        break;
+    case 14: /* of an image with a place */
+        out->axes[2].unit = "pixel";
+        break;
+    case 15:
+        out->axes[1].spacing = 0;
+        break;
+    case 16: /* right: no unit is 1 */
+        out->unit = "";
+        break;
     default:
         return (enum ts_status)answer;
     }
@@ -419,15 +454,38 @@ Test(added, wrong_answers_are_refused)
 {
     struct ts_image in = ts_test_image(2, 3, 4, TS_I16, VALUES_CT, 1);
     struct ts_stage table = copies;
-    static const char *const words[] = {"changed the slices", "an axis without elements",
-                                        "neither (z, y, x)",  "a type that images",
-                                        "or no unit",         "is no number",
-                                        "an unknown quantity"};
+    static const char *const words[] = {"changed the slices",  "an axis without elements",
+                                        "neither (z, y, x)",   "a type that images",
+                                        "or no unit",          "is no number",
+                                        "an unknown quantity", "'furlong'",
+                                        "a spacing of 0",      "neither rise nor fall",
+                                        "right angles",        "no fan beam"};
     table.name = "shapes";
     table.shape = wrong_shape;
     const struct stage *stage = add(&table);
-    for (answer = 0; answer < 7; answer++)
+    for (answer = 0; answer < 12; answer++)
         ts_test_refuses(stage, "", &in, NULL, "stage-answer", words[answer]);
+    struct stage_run converted;
+    answer = 12;
+    in.axes[1].spacing = 0.3;
+    in.axes[2].spacing = 300;
+    cr_assert_eq(ts_test_run(&converted, stage, "", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(converted.context.out.axes[1].spacing, 3);
+    cr_assert_eq(converted.context.out.axes[2].spacing, 0.3);
+    cr_assert_str_eq(converted.context.out.axes[2].unit, "mm");
+    ts_test_run_clear(&converted);
+    answer = 13;
+    ts_test_refuses(stage, "", &in, NULL, "stage-answer", "a unit that their quantity");
+    answer = 16;
+    cr_assert_eq(ts_test_run(&converted, stage, "", &in, NULL, 0, 1), TS_OK);
+    cr_assert_str_eq(converted.context.out.unit, "1");
+    ts_test_run_clear(&converted);
+    in.has_geometry = true;
+    in.direction[0] = in.direction[4] = in.direction[8] = 1;
+    in.step_z_mm[2] = in.axes[0].spacing;
+    for (answer = 14; answer < 16; answer++)
+        ts_test_refuses(stage, "", &in, NULL, "stage-answer",
+                        answer == 14 ? "axis x has no spacing" : "axis y has no spacing");
     for (answer = 17; answer < 19; answer++) {
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, stage, "", &in, NULL, 0, 1), TS_RUN_FAILED);

@@ -25,7 +25,7 @@
 #include "tests/support/chain_text.h"
 #include "tests/support/support.h"
 
-enum { INPUTS = 7 };
+enum { INPUTS = 8 };
 
 static struct ts_diag *diag;
 
@@ -99,6 +99,18 @@ static void write_study(const char *folder)
     }
 }
 
+/* Writes a study with a copy of a slice in another encoding: both are decoded when it is planned.
+ */
+static void write_repeats(void)
+{
+    struct dicom_fixture fixture;
+    char path[400];
+    write_study("repeats");
+    snprintf(path, sizeof path, "%s/repeats", ts_scan_file.folder);
+    ts_fixture_init(&fixture, 0);
+    ts_fixture_finish(&fixture, path, 5);
+}
+
 /* Writes frames.h5, and virtual.h5 whose frames are those of the other. */
 static void write_scans(void)
 {
@@ -130,6 +142,7 @@ static void write_inputs(char texts[INPUTS][512])
     uint64_t hash;
     int n = 0;
     write_study("study");
+    write_repeats();
     write_scans();
     snprintf(path, sizeof path, "%s/pages.tif", ts_scan_file.folder);
     lzw.compression = COMPRESSION_LZW;
@@ -137,6 +150,7 @@ static void write_inputs(char texts[INPUTS][512])
     cr_assert_eq(run(NULL, "dicom study | box radius=1 | hdf5 made.h5", NULL, &hash, diag), TS_OK,
                  "%s", ts_test_errors(diag));
     snprintf(texts[n++], 512, "dicom study | box radius=1");
+    snprintf(texts[n++], 512, "dicom repeats | box radius=1");
     snprintf(texts[n++], 512,
              "tiff pages.tif pages=slices pixel_size=1 spacing_z=1 | box radius=1");
     snprintf(texts[n++], 512, "exchange frames.h5 angle_unit=degree | median radius=1");
@@ -182,7 +196,8 @@ Test(context, every_input_is_read_through_its_server)
 #endif
         struct ts_context *context = create("/nowhere/sandbox", 0);
         ts_diag_clear(diag);
-        cr_assert_eq(run(context, texts[i], earlier, &own, diag), TS_RUN_FAILED, "%s", texts[i]);
+        cr_assert_eq(run(context, texts[i], earlier, &own, diag),
+                     strstr(texts[i], "repeats") ? TS_BAD_INPUT : TS_RUN_FAILED, "%s", texts[i]);
         const struct ts_diag_record *record = ts_test_record(diag, "worker-not-started");
         cr_assert_not_null(record, "%s", texts[i]);
         cr_assert_not_null(strstr(record->message, "/nowhere/sandbox"), "%s", record->message);

@@ -156,7 +156,7 @@ static void check_frames(const struct table *table, const struct param *param)
 static void check_param(const struct table *table, size_t i)
 {
     static const char *const units[] = {"pixel", "detector", "degree", "mm", "value", "HU",
-                                        "1/mm",  "%",        "1",      "",   NULL};
+                                        "1/mm",  "mm3",      "%",      "1",  "",      NULL};
     static const char *const measured[] = {"radius", "spacing", "angle", "arc", "width", "center"};
     const struct param *param = &table->params[i];
     bool known = param->unit == NULL;

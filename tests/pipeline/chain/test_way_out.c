@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/tomostage_array.h"
 #include "pipeline/chain/chain.h"
 #include "tests/support/chain_text.h"
 
@@ -91,6 +92,85 @@ Test(way_out, the_beginning_of_a_name_is_enough_to_suggest_it)
         struct ts_chain *chain;
         cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN);
         cr_expect_str_eq(ts_diag_get(diag, 0)->message, cases[i][1]);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Words of other tools have the stage, input or output that does the same. */
+Test(way_out, words_of_other_tools_are_understood)
+{
+    static const char *const cases[][2] = {
+        {"dicom x | clip", "unknown stage 'clip'; did you mean 'window'?"},
+        {"dicom x | blur sigma=1", "unknown stage 'blur'; did you mean 'gaussian'?"},
+        {"dicom x | Smooth", "unknown stage 'Smooth'; did you mean 'gaussian'?"},
+        {"dicom x | resize", "unknown stage 'resize'; did you mean 'resample'?"},
+        {"dicom x | normalize", "unknown stage 'normalize'; did you mean 'rescale'?"},
+        {"dicom x | zoom", "unknown stage 'zoom'; did you mean 'resample'?"},
+        {"dicom x | otsu", "unknown stage 'otsu'; did you mean 'threshold'?"},
+        {"nii x.nii | invert", "input: unknown format 'nii'; did you mean 'nifti'?"},
+        {"tif x.tif | invert", "input: unknown format 'tif'; did you mean 'tiff'?"},
+        {"dicom x | invert | nii o.nii", "unknown output 'nii'; did you mean 'nifti'?"},
+        {"dicom x | invert | tif o.tif", "unknown output 'tif'; did you mean 'tiff'?"},
+        {"dicom x | invert | h5 o.h5", "unknown output 'h5'; did you mean 'hdf5'?"},
+        {"dicom x | invert | pgn o", "unknown output 'pgn'; did you mean 'png'?"},
+        {"dicom x | invert | nii o.nii | png p", "unknown output 'nii'; did you mean 'nifti'?"},
+        {"dicom x | invert | csv o.csv", "unknown output 'csv'"},
+        {YAML "  - invert: {}\noutput: {nii: o.nii}\n",
+         "output: unknown format 'nii'; did you mean 'nifti'?"},
+        {YAML "  - invert: {}\noutput: {tif: o.tif}\n",
+         "output: unknown format 'tif'; did you mean 'tiff'?"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        char said[512];
+        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i][0]);
+        const struct ts_diag_record *record = ts_diag_get(diag, 0);
+        snprintf(said, sizeof said, "%s%s%s", record->stage ? record->stage : "",
+                 record->stage ? ": " : "", record->message);
+        cr_expect_str_eq(said, cases[i][1]);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* A list in place of one number says how a sweep is written; a parameter that takes lists does not.
+ */
+Test(way_out, a_list_may_be_meant_as_a_sweep)
+{
+    static const char *const cases[] = {
+        "dicom x | box radius=[1,2,4]", "dicom x | box radius=1,2,4",
+        "dicom x | radon views=[90,180]", YAML "  - box: {radius: [1, 2, 4]}\n"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_expect_eq(ts_test_parse(cases[i], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i]);
+        const char *hint = ts_diag_get(diag, 0)->hint;
+        cr_expect(hint && strstr(hint, "on one line") && strstr(hint, "={sweep 1 2 4}"), "%s: %s",
+                  cases[i], hint ? hint : "no hint");
+        ts_diag_destroy(diag);
+    }
+}
+
+/* ~ and $HOME begin a path as in a shell, in every place where a chain has a path. */
+Test(way_out, the_home_folder_begins_a_path)
+{
+    static const char *const cases[][2] = {
+        {"dicom ~/study | invert | hdf5 $HOME/o.h5", "dicom: /home/me/study"},
+        {"dicom ${HOME}/study | invert | hdf5 ~/o.h5", "hdf5: /home/me/o.h5"},
+        {"tomostage: 2\ninput: {dicom: ~/study}\nstages: [invert]\noutput: {nifti: ~/o.nii}\n",
+         "nifti: /home/me/o.nii"},
+        {"dicom ~you/study | invert", "~you/study"},
+        {"dicom $HOMES/study | invert", "$HOMES/study"},
+        {"dicom a/~/study | invert", "a/~/study"},
+        {"dicom $HOME | invert", "dicom: /home/me/"}};
+    setenv("HOME", "/home/me", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_assert_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_OK, "%s", cases[i][0]);
+        char written[1024];
+        cr_assert_lt(ts_chain_text(chain, false, written, sizeof written), sizeof written);
+        cr_expect(strstr(written, cases[i][1]), "%s: %s", cases[i][0], written);
+        ts_chain_destroy(chain);
         ts_diag_destroy(diag);
     }
 }

@@ -603,6 +603,12 @@ TEST_ON_BOTH(operators, stages_without_an_adjoint_are_refused_by_name)
         {"fbp gaps=accept | filter", "operator-stage", "one stage", true},
         {"fourier", "operator-stage", "adjoint is not known", true},
         {"fbp filter=wiener", "parameter-choice", "wiener", true},
+        {"box radius={sweep 1 2}", "operator-stage", "a sweep has many", false},
+        {"radon views={sweep 4 8}", "operator-stage", "a sweep has many", false},
+        {"fbp rows={sweep 2 3}", "operator-stage", "a sweep has many", true},
+        {"box radius=1 | nifti x.nii", "operator-stage", "an output is named", false},
+        {"box radius=1 | hdf5 x.h5", "operator-stage", "an output is named", false},
+        {"box radius=1 | input m memory x", "operator-stage", "another input", false},
         {"box radius=9000", "parameter-range", "outside", false},
     };
     struct ts_options options = TS_OPTIONS_DEFAULT;
@@ -690,7 +696,8 @@ TEST_ON_BOTH(operators, arrays_are_refused_by_name)
     REFUSED(&right, &right, "overlaps");
     a = right;
     a.cuda_device = ts_test_device ? -1 : 0;
-    REFUSED(&a, &out, ts_test_device ? "not in the memory" : "computes on the CPU");
+    REFUSED(&a, &out,
+            ts_test_device ? "that of the operator is " : "that of the operator is the CPU, -1");
     expect_ok(ts_operator_apply(op, &right, &out, NULL, diag), "the right arrays");
     fetch(&y);
     ts_operator_destroy(op);

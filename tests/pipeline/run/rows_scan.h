@@ -2,8 +2,8 @@
  *
  * Scans of a disc, and runs over them, for tests of what a run says of rows.
  */
-#ifndef TESTS_ROWS_SCAN_H
-#define TESTS_ROWS_SCAN_H
+#ifndef TESTS_PIPELINE_RUN_ROWS_SCAN_H
+#define TESTS_PIPELINE_RUN_ROWS_SCAN_H
 
 #include "core/image.h"
 

@@ -14,6 +14,8 @@
 #include "core/image.h"
 #include "cuda/device/session.h"
 #include "include/tomostage_array.h"
+#include "include/tomostage_context.h"
+#include "tests/support/array_run.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
 #include "tests/support/test_device.h"
@@ -42,48 +44,25 @@ static void fill(float *values)
 
 static struct ts_array array_of(void *data, enum ts_dtype dtype)
 {
-    return (struct ts_array){.size = sizeof(struct ts_array),
-                             .data = data,
-                             .dtype = dtype,
-                             .rank = 3,
-                             .n = {NZ, NY, NX},
-                             .cuda_device = -1};
+    return ts_test_array(data, dtype, NZ, NY, NX);
 }
 
-struct trial {
-    struct ts_chain *chain;
-    struct ts_plan *plan;
-    struct ts_run *run;
-};
-
-static struct trial plan_of(const char *text, const struct ts_array *in,
-                            const struct ts_image *about)
+static struct array_run plan_of(const char *text, const struct ts_array *in,
+                                const struct ts_image *about)
 {
-    struct trial trial = {0};
+    struct array_run trial;
     struct ts_options options = TS_OPTIONS_DEFAULT;
     options.device = "cpu";
     options.threads = 2;
-    enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &trial.chain, diag);
-    if (status == TS_OK)
-        status = ts_chain_set_array(trial.chain, "volume", in, about, diag);
-    if (status == TS_OK)
-        status = ts_plan_create(trial.chain, &options, &trial.plan, diag);
-    if (status == TS_OK)
-        status = ts_run_create(trial.plan, &trial.run, diag);
+    const enum ts_status status =
+        ts_array_run_start(&trial, text, "volume", in, about, &options, diag);
     if (status != TS_OK)
         ts_diag_print(diag, stderr);
     cr_assert_eq(status, TS_OK);
     return trial;
 }
 
-static void finish(struct trial *trial)
-{
-    ts_run_destroy(trial->run);
-    ts_plan_destroy(trial->plan);
-    ts_chain_destroy(trial->chain);
-}
-
-static void execute(const struct trial *trial)
+static void execute(const struct array_run *trial)
 {
     const enum ts_status status = ts_run_execute(trial->run, diag);
     if (status != TS_OK)
@@ -117,7 +96,7 @@ Test(arrays, images_are_written_to_arrays_again_and_again)
     fill(values);
     const struct ts_array in = array_of(values, TS_F32), first = array_of(smooth, TS_F32),
                           last = array_of(scaled, TS_F32);
-    struct trial trial = plan_of(two_images, &in, NULL);
+    struct array_run trial = plan_of(two_images, &in, NULL);
     struct ts_image image;
     cr_assert_eq(ts_plan_describe(trial.plan, "smooth", &image, diag), TS_OK);
     cr_assert_eq(image.rank, 3);
@@ -136,7 +115,7 @@ Test(arrays, images_are_written_to_arrays_again_and_again)
         }
         values[round] += 10; /* a run reads what is there now */
     }
-    finish(&trial);
+    ts_array_run_finish(&trial);
 }
 
 /* The planes, rows and columns of an array may lie anywhere, but for neighbors in a row. */
@@ -156,14 +135,14 @@ Test(arrays, strides_are_followed)
     result.data = out + (NZ - 1) * NY * NX;
     for (int i = 0; i < PIXELS; i++)
         moved[((i / NX % NY) * NZ + i / (NY * NX)) * 2 * NX + i % NX] = values[i];
-    struct trial trial = plan_of("memory volume | rescale range=[-300,700]", &in, NULL);
+    struct array_run trial = plan_of("memory volume | rescale range=[-300,700]", &in, NULL);
     cr_assert_eq(ts_run_set_array(trial.run, "data", &result, diag), TS_OK);
     execute(&trial);
     for (int i = 0; i < PIXELS; i++) {
         const float got = out[(NZ - 1 - i / (NY * NX)) * NY * NX + i % (NY * NX)];
         cr_assert(fabsf(got - (values[i] + 300) / 1000) < 1e-6f, "pixel %d: %g", i, (double)got);
     }
-    finish(&trial);
+    ts_array_run_finish(&trial);
 }
 
 struct slabs {
@@ -189,26 +168,26 @@ Test(arrays, slabs_are_handed_over_in_order)
         values[i] = 2;
     const struct ts_array in = array_of(values, TS_F32);
     struct slabs slabs = {.answer = TS_OK};
-    struct trial trial = plan_of("memory volume | box radius=1", &in, NULL);
+    struct array_run trial = plan_of("memory volume | box radius=1", &in, NULL);
     cr_assert_eq(ts_run_set_take(trial.run, "data", take, &slabs, diag), TS_OK);
     execute(&trial);
     cr_assert_eq(slabs.next, NZ);
     cr_assert_eq(slabs.sum, 2 * PIXELS);
     slabs = (struct slabs){.answer = TS_STOPPED};
     cr_assert_eq(ts_run_execute(trial.run, diag), TS_STOPPED);
-    finish(&trial);
+    ts_array_run_finish(&trial);
 }
 
 Test(arrays, images_have_the_names_that_a_file_would_have)
 {
     static float values[PIXELS];
     const struct ts_array in = array_of(values, TS_F32);
-    struct trial trial =
+    struct array_run trial =
         plan_of("memory volume | box radius=1 | save name=smooth | invert", &in, NULL);
     cr_expect_str_eq(ts_plan_image_name(trial.plan, 0), "smooth");
     cr_expect_str_eq(ts_plan_image_name(trial.plan, 1), "data");
     cr_expect_null(ts_plan_image_name(trial.plan, 2));
-    finish(&trial);
+    ts_array_run_finish(&trial);
 }
 
 Test(arrays, tables_stay_until_the_next_run)
@@ -219,7 +198,10 @@ Test(arrays, tables_stay_until_the_next_run)
     struct slabs slabs = {.answer = TS_OK};
     struct ts_image table;
     double sum = 0;
-    struct trial trial = plan_of("memory volume | statistics", &in, NULL);
+    struct array_run trial = plan_of("memory volume | statistics", &in, NULL);
+    execute(&trial); /* for the tables only */
+    cr_assert_eq(ts_run_table(trial.run, "statistics.mean", &table, diag), TS_OK);
+    const double before = *(const double *)table.data;
     cr_assert_eq(ts_run_set_take(trial.run, "data", take, &slabs, diag), TS_OK);
     execute(&trial);
     for (int i = 0; i < PIXELS; i++)
@@ -228,8 +210,51 @@ Test(arrays, tables_stay_until_the_next_run)
     cr_assert_eq(ts_run_table(trial.run, "statistics.mean", &table, diag), TS_OK);
     cr_assert_eq(table.dtype, TS_F64);
     cr_assert(fabs(*(const double *)table.data - sum / PIXELS) < 1e-9);
+    cr_assert_eq(*(const double *)table.data, before);
     cr_assert_eq(ts_run_table(trial.run, "statistics.nothing", &table, diag), TS_BAD_CHAIN);
-    finish(&trial);
+    ts_array_run_finish(&trial);
+}
+
+/* Texts of tables are the run's own: what the stages had is gone, and the memory is used again. */
+Test(arrays, texts_of_tables_last_as_long_as_the_tables)
+{
+    static float values[PIXELS];
+    enum { BLOCKS = 400, BLOCK = 1000 };
+    static const char *const tables[][2] = {{"statistics.variance", "HU^2"},
+                                            {"statistics.mean", "HU"},
+                                            {"histogram.edges", "HU"},
+                                            {"histogram#2.edges", "HU"}};
+    char *blocks[BLOCKS];
+    struct ts_image table,
+        about = {
+            .rank = 3,
+            .dtype = TS_F32,
+            .quantity = TS_HU,
+            .unit = "HU",
+            .axes = {{TS_AXIS_Z, NZ, 1, "mm"}, {TS_AXIS_Y, NY, 1, "mm"}, {TS_AXIS_X, NX, 1, "mm"}}};
+    fill(values);
+    const struct ts_array in = array_of(values, TS_F32);
+    struct array_run trial =
+        plan_of("memory volume | statistics | histogram bins=5 | box radius=1 | histogram bins=7",
+                &in, &about);
+    for (int round = 0; round < 2; round++) {
+        execute(&trial);
+        for (int i = 0; i < BLOCKS; i++) {
+            blocks[i] = malloc(BLOCK);
+            memset(blocks[i], 'x', (size_t)i % BLOCK);
+            blocks[i] = realloc(blocks[i], (size_t)i + 8);
+            memset(blocks[i], 'x', (size_t)i + 8);
+        }
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+            cr_assert_eq(ts_run_table(trial.run, tables[i][0], &table, diag), TS_OK);
+            cr_assert_str_eq(table.unit, tables[i][1], "%s", tables[i][0]);
+            for (int d = 0; d < table.rank; d++)
+                cr_assert(table.axes[d].unit && table.axes[d].unit[0] != 'x');
+        }
+        for (int i = 0; i < BLOCKS; i++)
+            free(blocks[i]);
+    }
+    ts_array_run_finish(&trial);
 }
 
 /* What `about` says reaches the chain: angles, spacing, units. */
@@ -261,7 +286,7 @@ Test(arrays, a_sinogram_is_described)
                   .spacing = 0.5,
                   .unit = "mm",
                   .first = -3.75}}};
-    struct trial trial = plan_of("memory volume | fbp", &in, &about);
+    struct array_run trial = plan_of("memory volume | fbp", &in, &about);
     struct ts_image image;
     memset(angles, 0, sizeof angles); /* it was copied */
     cr_assert_eq(ts_plan_describe(trial.plan, "data", &image, diag), TS_OK);
@@ -275,7 +300,7 @@ Test(arrays, a_sinogram_is_described)
     /* a disc of 4 mm that is seen as 1 in every ray */
     cr_assert(slice[8 * DETECTORS + 8] > 0.1f && slice[8 * DETECTORS + 8] < 0.5f, "%g",
               (double)slice[8 * DETECTORS + 8]);
-    finish(&trial);
+    ts_array_run_finish(&trial);
 }
 
 static void expect(enum ts_status status, enum ts_status expected, const char *code,
@@ -358,7 +383,7 @@ Test(arrays, images_that_do_not_fit_are_refused)
     static float values[PIXELS], out[PIXELS];
     const struct ts_array in = array_of(values, TS_F32);
     struct ts_array other = array_of(out, TS_U16);
-    struct trial trial = plan_of("memory volume | box radius=1", &in, NULL);
+    struct array_run trial = plan_of("memory volume | box radius=1", &in, NULL);
     expect(ts_run_set_array(trial.run, "nothing", &other, diag), TS_BAD_CHAIN, "image-unknown",
            "'nothing'");
     expect(ts_run_set_array(trial.run, "data", &other, diag), TS_BAD_CHAIN, "memory-array",
@@ -367,8 +392,8 @@ Test(arrays, images_that_do_not_fit_are_refused)
     other.n[0]--;
     expect(ts_run_set_array(trial.run, "data", &other, diag), TS_BAD_CHAIN, "memory-array",
            "other sizes");
-    expect(ts_run_execute(trial.run, diag), TS_BAD_CHAIN, "no-output", "names no output");
-    finish(&trial);
+    expect(ts_run_execute(trial.run, diag), TS_BAD_CHAIN, "no-output", "no array and no file");
+    ts_array_run_finish(&trial);
 }
 
 /* A chain that runs on the CPU does not read the memory of a device, nor write to it. */
@@ -389,10 +414,10 @@ Test(arrays, arrays_of_a_device_need_that_device)
            "CUDA device 0, and the chain runs on cpu");
     cr_assert_null(plan);
     ts_chain_destroy(chain);
-    struct trial trial = plan_of(text, &here, NULL);
+    struct array_run trial = plan_of(text, &here, NULL);
     expect(ts_run_set_array(trial.run, "data", &there, diag), TS_BAD_CHAIN, "memory-array",
-           "a device that does not compute");
-    finish(&trial);
+           "cuda_device 0, which is a device that does not compute the chain: cpu does");
+    ts_array_run_finish(&trial);
 }
 
 #ifdef TS_HAVE_CUDA
@@ -432,10 +457,10 @@ static void move(struct cuda_session *session, const struct both *both, bool to_
 }
 
 /* Plans the chain on the test's device. `arrays`: an option. */
-static struct trial plan_on_device(const char *text, const struct ts_array *in, const char *device,
-                                   bool arrays)
+static struct array_run plan_on_device(const char *text, const struct ts_array *in,
+                                       const char *device, bool arrays)
 {
-    struct trial trial = {0};
+    struct array_run trial = {0};
     struct ts_options options = TS_OPTIONS_DEFAULT;
     options.device = device;
     options.force = true;
@@ -461,7 +486,7 @@ static void check_on_device(struct cuda_session *session, const char *text, cons
     fill(values);
     const struct ts_array here = array_of(values, TS_F32);
     struct ts_image made;
-    struct trial trial = plan_on_device(text, &here, "cuda", true);
+    struct array_run trial = plan_on_device(text, &here, "cuda", true);
     cr_assert_eq(ts_plan_describe(trial.plan, image, &made, diag), TS_OK);
     struct ts_array out = {
         .size = sizeof out, .data = expected, .dtype = made.dtype, .rank = 3, .cuda_device = -1};
@@ -474,7 +499,7 @@ static void check_on_device(struct cuda_session *session, const char *text, cons
     const struct both from = both_of(session, &in), to = both_of(session, &made);
     memcpy(from.host, values, sizeof values);
     move(session, &from, true);
-    struct trial there = plan_on_device(text, &from.array, device, true);
+    struct array_run there = plan_on_device(text, &from.array, device, true);
     char shown[8192];
     ts_plan_text(there.plan, false, shown, sizeof shown);
     cr_assert(!strstr(shown, "upload"), "%s", shown);
@@ -489,8 +514,8 @@ static void check_on_device(struct cuda_session *session, const char *text, cons
         move(session, &to, false);
         cr_assert_arr_eq(to.host, expected, ts_image_bytes(&made), "%s: %s", text, image);
     }
-    finish(&there);
-    finish(&trial);
+    ts_array_run_finish(&there);
+    ts_array_run_finish(&trial);
     free(from.host);
     free(to.host);
 }
@@ -521,10 +546,10 @@ Test(arrays, arrays_of_a_device_are_read_and_written_in_place_on_cuda)
     }
     static float values[PIXELS], out[PIXELS];
     const struct ts_array in = array_of(values, TS_F32), result = array_of(out, TS_F32);
-    struct trial encoded = plan_on_device(text, &in, "cuda", false);
+    struct array_run encoded = plan_on_device(text, &in, "cuda", false);
     cr_assert_eq(ts_run_set_array(encoded.run, "data", &result, diag), TS_BAD_CHAIN);
     cr_assert(ts_test_record(diag, "memory-encoded"));
-    finish(&encoded);
+    ts_array_run_finish(&encoded);
     ts_cuda_session_destroy(session);
     ts_test_end_cuda();
 }
@@ -548,12 +573,13 @@ Test(arrays, an_array_in_the_order_of_c_is_not_copied)
     reversed.data = values + (NZ - 1) * NY * NX;
     for (int k = 0; k < 2; k++) {
         const void *data = NULL;
-        struct trial trial = plan_of("memory volume | save name=kept", k ? &reversed : &in, NULL);
+        struct array_run trial =
+            plan_of("memory volume | save name=kept", k ? &reversed : &in, NULL);
         cr_assert_eq(ts_run_set_take(trial.run, "kept", look_where, &data, diag), TS_OK);
         execute(&trial);
         const bool inside = (const float *)data >= values && (const float *)data < values + PIXELS;
         cr_assert_eq(inside, k == 0);
-        finish(&trial);
+        ts_array_run_finish(&trial);
     }
 }
 
@@ -562,7 +588,7 @@ Test(arrays, an_output_over_an_input_is_refused)
 {
     static float values[2 * PIXELS];
     const struct ts_array in = array_of(values + NX * NY, TS_F32);
-    struct trial trial = plan_of("memory volume | gaussian sigma=2 dimensions=3d", &in, NULL);
+    struct array_run trial = plan_of("memory volume | gaussian sigma=2 dimensions=3d", &in, NULL);
     for (int k = 0; k < 3; k++) {
         const struct ts_array out = array_of(values + k * NX * NY, TS_F32);
         expect(ts_run_set_array(trial.run, "data", &out, diag), TS_BAD_CHAIN, "memory-array",
@@ -570,14 +596,61 @@ Test(arrays, an_output_over_an_input_is_refused)
     }
     const struct ts_array behind = array_of(values + NX * NY + PIXELS, TS_F32);
     cr_assert_eq(ts_run_set_array(trial.run, "data", &behind, diag), TS_OK);
-    finish(&trial);
+    ts_array_run_finish(&trial);
 }
 
 /* A text of no bytes may have no place, as an empty view of a string in C++. */
 Test(arrays, a_text_of_nothing_is_an_empty_chain)
 {
     struct ts_chain *chain = NULL;
-    expect(ts_chain_parse(NULL, 0, "test", NULL, &chain, diag), TS_BAD_CHAIN, "chain-empty", "");
+    expect(ts_chain_parse(NULL, 0, "test", NULL, &chain, diag), TS_BAD_CHAIN, "chain-empty",
+           "has no bytes");
+    expect(ts_context_parse(NULL, NULL, 0, NULL, NULL, &chain, diag), TS_BAD_CHAIN, "chain-empty",
+           "has no bytes");
+    expect(ts_chain_parse("", 0, "test", NULL, &chain, diag), TS_BAD_CHAIN, "chain-empty",
+           "has no bytes");
+    expect(ts_chain_parse(" ", 1, "test", NULL, &chain, diag), TS_BAD_CHAIN, "chain-empty",
+           "is empty");
+    expect(ts_chain_parse(NULL, 5, "test", NULL, &chain, diag), TS_BAD_CHAIN, "argument-null",
+           "'text' is NULL, and its length is 5");
+    expect(ts_context_parse(NULL, NULL, 1, NULL, NULL, &chain, diag), TS_BAD_CHAIN, "argument-null",
+           "'text' is NULL, and its length is 1");
+    cr_assert_null(chain);
+}
+
+/* What takes an image can be taken away again. */
+Test(arrays, a_taker_may_be_removed)
+{
+    static float values[PIXELS], smooth[PIXELS], scaled[PIXELS];
+    fill(values);
+    const struct ts_array in = array_of(values, TS_F32), first = array_of(smooth, TS_F32),
+                          last = array_of(scaled, TS_F32);
+    struct slabs slabs = {.answer = TS_OK};
+    struct array_run trial = plan_of(two_images, &in, NULL);
+    cr_assert_eq(ts_run_set_array(trial.run, "smooth", NULL, diag), TS_OK, "there was none");
+    cr_assert_eq(ts_run_set_array(trial.run, "smooth", &first, diag), TS_OK);
+    cr_assert_eq(ts_run_set_array(trial.run, "data", &last, diag), TS_OK);
+    execute(&trial);
+    cr_assert(smooth[5] != 0 && scaled[5] != 0);
+    memset(smooth, 0, sizeof smooth);
+    memset(scaled, 0, sizeof scaled);
+    cr_assert_eq(ts_run_set_array(trial.run, "smooth", NULL, diag), TS_OK);
+    execute(&trial);
+    cr_assert(smooth[5] == 0 && scaled[5] != 0);
+    /* An array is taken away as what takes slabs is, and the other way round. */
+    cr_assert_eq(ts_run_set_take(trial.run, "data", take, &slabs, diag), TS_OK);
+    cr_assert_eq(ts_run_set_array(trial.run, "data", NULL, diag), TS_OK);
+    cr_assert_eq(ts_run_set_array(trial.run, "smooth", &first, diag), TS_OK);
+    execute(&trial);
+    cr_assert(slabs.next == 0 && smooth[5] != 0);
+    cr_assert_eq(ts_run_set_take(trial.run, "smooth", NULL, NULL, diag), TS_OK);
+    expect(ts_run_execute(trial.run, diag), TS_BAD_CHAIN, "no-output", "no array and no file");
+    cr_assert_eq(ts_run_set_take(trial.run, "data", take, &slabs, diag), TS_OK);
+    cr_assert_eq(ts_run_set_take_device(trial.run, "data", NULL, NULL, diag), TS_OK);
+    expect(ts_run_execute(trial.run, diag), TS_BAD_CHAIN, "no-output", "no array and no file");
+    expect(ts_run_set_array(trial.run, "nothing", NULL, diag), TS_BAD_CHAIN, "image-unknown",
+           "'nothing'");
+    ts_array_run_finish(&trial);
 }
 
 /* An array gets the bytes that a file gets. */
@@ -591,10 +664,10 @@ Test(arrays, values_are_those_of_a_file)
     snprintf(text, sizeof text,
              "memory volume | gaussian sigma=1.3 | rescale range=[-300,700] | hdf5 %s", path);
     const struct ts_array in = array_of(values, TS_F32), result = array_of(out, TS_F32);
-    struct trial trial = plan_of(text, &in, NULL);
+    struct array_run trial = plan_of(text, &in, NULL);
     cr_assert_eq(ts_run_set_array(trial.run, "data", &result, diag), TS_OK);
     execute(&trial);
-    finish(&trial);
+    ts_array_run_finish(&trial);
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     const hid_t dataset = H5Dopen2(file, "/entry/data/data", H5P_DEFAULT);
     cr_assert_geq(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read), 0);

@@ -345,11 +345,13 @@ Test(checkpoint, survives_signals)
     static const struct {
         int number, code;
         const char *text;
-    } cases[] = {{SIGUSR1, 75, "--resume goes on from there [checkpoint]"},
-                 {SIGTERM, 143,
-                  "stopped by SIGTERM; the output was not written, and --resume goes on from the "
-                  "checkpoint"},
-                 {SIGKILL, 256 + SIGKILL, ""}};
+    } cases[] = {
+        {SIGUSR1, 75,
+         "kept in 'cp' [checkpoint]\n  hint: the same again with --resume goes on from there"},
+        {SIGTERM, 143,
+         "stopped by SIGTERM; the output was not written, and --resume goes on from the "
+         "checkpoint"},
+        {SIGKILL, 256 + SIGKILL, ""}};
     const char *chain = SEVERAL_SLABS;
     ts_compare_program_run(ARGUMENTS("run", chain, "-o", "whole.h5", "--quiet"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

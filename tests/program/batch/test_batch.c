@@ -9,7 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/diag.h"
+#include "program/batch/batch.h"
 #include "tests/program/batch/batch_folder.h"
+#include "tests/support/allocations.h"
+#include "tests/support/skip.h"
 
 /* The folder of the tests before anything is written into it. */
 #define FILES "chain.yaml st "
@@ -33,7 +37,8 @@ Test(batch, makes_what_single_runs_make)
     ts_compare_program_expect(
         ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--jobs", "2"), 0,
         ARGUMENTS("p1.h5: done in ", "wrote out/batch.tsv: 3 studies, 3 done\n"));
-    ts_batch_folder_expect("out", "batch.html batch.tsv p1.h5 p2.h5 p3.h5 ");
+    ts_batch_folder_expect("out",
+                           "batch-files batch.html batch.numbers.tsv batch.tsv p1.h5 p2.h5 p3.h5 ");
     ts_compare_program_run(ARGUMENTS("run", "chain.yaml", "-i", "st/p2", "-o", "single.h5"));
     ts_compare_program_expect(ARGUMENTS("rerun", "out/p2.h5", "-i", "st/p2"), 0,
                               ARGUMENTS("the same: "));
@@ -47,6 +52,8 @@ Test(batch, makes_what_single_runs_make)
     expect_text("out/batch.tsv", "\tst/p2\t\n", true);
     expect_text("out/batch.html", "<p>3 studies, 3 done</p>", true);
     expect_text("out/batch.html", "http", false);
+    expect_text("out/batch.html", "<a href=\"batch-files/p1.html\"><img alt=\"report\"", true);
+    ts_batch_folder_expect("out/batch-files", "p1.html p1.png p2.html p2.png p3.html p3.png ");
 }
 
 /* The shell gives a folder that is named like the pattern as it is, and the others with it, or none
@@ -100,7 +107,8 @@ Test(batch, takes_lists_and_tables)
         "input\toutput\tbox.radius\nst/p1\tfirst\t2\nst/p1\t\t1\nst/p1\t\t3\nst/p2\t\t\n");
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/list.txt", "-o", "list"), 0,
                               ARGUMENTS("2 done"));
-    ts_batch_folder_expect("list", "batch.html batch.tsv p1.h5 p3.h5 ");
+    ts_batch_folder_expect("list",
+                           "batch-files batch.html batch.numbers.tsv batch.tsv p1.h5 p3.h5 ");
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "table"), 0,
                               ARGUMENTS("4 done"));
     char names[512];
@@ -156,7 +164,7 @@ Test(batch, reports_all_that_is_wrong_first)
     ts_compare_program_expect(
         ARGUMENTS("batch", "chain.yaml", "none", "st/p1", "nil", "-o", "out", "--keep-going"), 3,
         ARGUMENTS("3 studies, 2 refused, 1 done\n"));
-    ts_batch_folder_expect("out", "batch.html batch.tsv p1.h5 ");
+    ts_batch_folder_expect("out", "batch-files batch.html batch.numbers.tsv batch.tsv p1.h5 ");
     expect_text("out/batch.tsv", "refused\tnone.h5\t\t\t\tnone\tcannot read none", true);
 }
 
@@ -173,7 +181,8 @@ Test(batch, a_run_that_fails_ends_the_batch)
     ts_compare_program_expect(
         ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out", "--resume", "--keep-going"), 2,
         ARGUMENTS("3 studies, 2 done, 1 failed\n"));
-    ts_batch_folder_expect("out", "batch.html batch.tsv p2.h5 p3.h5 ");
+    ts_batch_folder_expect("out",
+                           "batch-files batch.html batch.numbers.tsv batch.tsv p2.h5 p3.h5 ");
 }
 
 Test(batch, resumes_what_is_the_same_alone)
@@ -245,10 +254,124 @@ Test(batch, shards_part_the_list)
     ts_compare_program_expect(
         ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "2/2"), 0,
         ARGUMENTS("wrote out/batch-2-of-2.tsv: 1 study, 1 done\n"));
-    ts_batch_folder_expect("out", "batch-2-of-2.html batch-2-of-2.tsv p2.h5 ");
+    ts_batch_folder_expect(
+        "out", "batch-2-of-2.html batch-2-of-2.numbers.tsv batch-2-of-2.tsv batch-files p2.h5 ");
     ts_compare_program_expect(
         ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "1/2"), 0,
         ARGUMENTS("2 done"));
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--resume"), 0,
                               ARGUMENTS("3 found"));
+}
+
+/* Each study gets all outputs of the chain under its own name; the HDF5 file is made in any case,
+   since it is what --resume proves. */
+Test(batch, keeps_the_outputs_of_the_chain)
+{
+    static const char chain[] =
+        "dicom x | invert | nifti y.nii.gz | png pages window=40,400 | dicom d";
+    static const char names[] = "batch-files batch.html batch.tsv p1-dicom p1-png "
+                                "p1.h5 p1.json p1.nii.gz ";
+    ts_compare_program_expect(ARGUMENTS("batch", chain, "st/p1", "-o", "out"), 0,
+                              ARGUMENTS("1 study, 1 done\n"));
+    ts_batch_folder_expect("out", names);
+    ts_compare_program_run(ARGUMENTS("run", "dicom st/p1 | invert | nifti one.nii.gz"));
+    ts_compare_program_expect_same_bytes("one.nii.gz", "out/p1.nii.gz");
+    ts_compare_program_expect(ARGUMENTS("batch", chain, "st/p1", "-o", "out", "--resume"), 0,
+                              ARGUMENTS("1 found\n"));
+    ts_batch_folder_remove("out/p1.nii.gz");
+    ts_compare_program_expect(ARGUMENTS("batch", chain, "st/p1", "-o", "out", "--resume"), 0,
+                              ARGUMENTS("1 done\n"));
+    ts_batch_folder_expect("out", names);
+    ts_compare_program_run(ARGUMENTS("verify", "out/p1.h5", "--inputs", "st/p1"));
+}
+
+/* Copies the lines of this study, and returns their length. */
+static size_t numbers_of(const char *path, const char *study, char *text, size_t size)
+{
+    char line[512];
+    size_t n = 0;
+    FILE *file = fopen(path, "r");
+    *text = '\0';
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, study, strlen(study)) && n + strlen(line) < size)
+            n += (size_t)snprintf(text + n, size - n, "%s", line);
+    if (file)
+        fclose(file);
+    return n;
+}
+
+/* Numbers that memory lacks for are an error, whichever allocation fails, by itself or with all
+ * that follow. What is in the table is whole. */
+Test(batch, no_study_of_two_is_lost_without_a_word)
+{
+    static const char *const names[] = {"p1", "p2"};
+    char folder[300], outputs[2][320], files[2][16], inputs[2][16], numbers[340], whole[2][8192];
+    struct batch_study studies[2];
+    if (!ts_allocations_can_fail())
+        ts_test_skip("allocations cannot be made to fail");
+    ts_batch_folder_make("tables");
+    snprintf(folder, sizeof folder, "%s/tables", ts_compare_program.folder);
+    snprintf(numbers, sizeof numbers, "%s/batch.numbers.tsv", folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(files[i], sizeof files[i], "%s.h5", names[i]);
+        snprintf(inputs[i], sizeof inputs[i], "st/%s", names[i]);
+        ts_compare_program_run(ARGUMENTS("run", "chain.yaml", "-i", inputs[i], "-o", files[i]));
+        snprintf(outputs[i], sizeof outputs[i], "%s/%s", ts_compare_program.folder, files[i]);
+        studies[i] = (struct batch_study){
+            .input = inputs[i], .name = files[i], .output = outputs[i], .state = STUDY_DONE};
+    }
+    const struct batch batch = {.folder = folder, .studies = {.items = studies, .n = 2}};
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert_eq(ts_batch_write_tables(&batch, diag), TS_OK);
+    for (int i = 0; i < 2; i++)
+        cr_assert_gt(numbers_of(numbers, names[i], whole[i], sizeof whole[i]), 0);
+    for (int forever = 0; forever < 2; forever++) {
+        bool failed = true;
+        for (int64_t after = 0; failed; after += after >= 64 ? 127 : forever ? 9 : 1) {
+            char found[8192];
+            bool complete = true;
+            ts_diag_clear(diag);
+            unlink(numbers);
+            ts_allocations_fail(after, forever);
+            const enum ts_status status = ts_batch_write_tables(&batch, diag);
+            failed = ts_allocations_restore() > 0;
+            for (int i = 0; i < 2; i++) {
+                const size_t n = numbers_of(numbers, names[i], found, sizeof found);
+                complete &= n > 0;
+                cr_expect(n == 0 || !strcmp(found, whole[i]), "allocation %lld: a part of %s",
+                          (long long)after, names[i]);
+            }
+            cr_expect(complete || (status != TS_OK && ts_diag_error_count(diag) > 0),
+                      "allocation %lld, %d: status %d, %zu errors", (long long)after, forever,
+                      (int)status, ts_diag_error_count(diag));
+            cr_expect(failed || (complete && status == TS_OK && ts_diag_count(diag) == 0));
+        }
+    }
+    ts_diag_destroy(diag);
+}
+
+/* A column may name a mask or a reference of each study, as seen from the list. */
+Test(batch, a_list_names_masks_and_references_beside_itself)
+{
+    ts_batch_folder_make("lists");
+    for (int i = 1; i <= 2; i++) {
+        char chain[128];
+        snprintf(chain, sizeof chain, "dicom st/p%d | threshold above=%d | nifti lists/m%d.nii", i,
+                 100 * i, i);
+        ts_compare_program_run(ARGUMENTS("run", chain));
+    }
+    ts_compare_program_write("lists/list.tsv", "input\tseg.mask\toutput\n../st/p1\tm1.nii\tone\n"
+                                               "../st/p2\tm2.nii\ttwo\n");
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "dicom x | input seg mask y | statistics labels=seg n_labels=2",
+                  "lists/list.tsv", "-o", "out"),
+        0, ARGUMENTS("2 studies, 2 done\n"));
+    for (int i = 0; i < 2; i++)
+        expect_text("out/batch.numbers.tsv",
+                    i ? "two\tstatistics\t1\tmean\t" : "one\tstatistics\t1\tmean\t", true);
+    ts_compare_program_write("lists/wrong.tsv", "input\tseg.mask\n../st/p1\tnone.nii\n");
+    ts_compare_program_expect(ARGUMENTS("batch",
+                                        "dicom x | input seg mask y | statistics labels=seg",
+                                        "lists/wrong.tsv", "-o", "out2"),
+                              3, ARGUMENTS("lists/none.nii"));
 }

@@ -72,7 +72,7 @@ static void wait_for_results(int n)
  * is left beside results and tables. */
 Test(batch_together, two_share_a_folder)
 {
-    char names[512] = "batch.html batch.tsv ";
+    char names[512] = "batch-files batch.html batch.numbers.tsv batch.tsv ";
     const pid_t pids[2] = {start(), start()};
     for (int i = 0; i < 2; i++) {
         int ended;
@@ -122,6 +122,37 @@ Test(batch_together, a_signal_ends_it_with_its_table)
     cr_assert_lt(count_results(true), STUDIES);
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--resume"),
                               0, ARGUMENTS(" found\n"));
+}
+
+/* A study that arrives while a batch watches is run once it is quiet, and the tables follow. */
+Test(batch_together, a_watched_folder_gives_its_studies)
+{
+    char path[300];
+    ts_batch_folder_make("in");
+    const pid_t pid = ts_program_start(
+        ts_compare_program.folder,
+        ARGUMENTS("batch", "chain.yaml", "--watch", "in", "-o", "out", "--settle", "1", "--json"),
+        -1);
+    static struct program_outcome other;
+    wait_ms(1500);
+    char apart[300];
+    snprintf(apart, sizeof apart, "%s/in", ts_compare_program.folder);
+    ts_program_run(
+        apart, ARGUMENTS("phantom", "head", "-o", "late", "--size", "48", "--slices", "6"), &other);
+    cr_assert_eq(other.code, 0, "%s", other.err);
+    snprintf(path, sizeof path, "%s/out/batch.tsv", ts_compare_program.folder);
+    for (int i = 0; i < 3000 && access(path, F_OK) != 0; i++)
+        wait_ms(20);
+    cr_assert_eq(access(path, F_OK), 0);
+    kill(pid, SIGTERM);
+    ts_program_wait(pid, ts_compare_program.folder, &ts_compare_program.outcome);
+    cr_expect_eq(ts_compare_program.outcome.code, 128 + SIGTERM);
+    ts_batch_folder_expect("out", "batch-files batch.html batch.numbers.tsv batch.tsv late.h5 ");
+    const char *events = ts_compare_program.outcome.out;
+    cr_expect(strstr(events, "{\"event\": \"progress\", \"ended\": 0, \"studies\": 0, "
+                             "\"seconds_left\": null, \"running\": []}"),
+              "%s", events);
+    cr_expect(strstr(events, "\"state\": \"done\", \"output\": \"out/late.h5\""), "%s", events);
 }
 
 /* A list of public images of three kinds makes their results, and finds them the second time. */

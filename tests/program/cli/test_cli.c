@@ -25,9 +25,9 @@ static void remove_folder(void)
 
 TestSuite(cli, .init = make_folder, .fini = remove_folder);
 
-static const char *const commands[] = {"run",    "check",  "stages",  "schema", "info",
-                                       "verify", "doctor", "phantom", "bench",  "preview",
-                                       "plot",   "study",  "diff",    "rerun"};
+static const char *const commands[] = {
+    "run",     "check", "stages", "schema", "info",  "verify", "doctor",  "phantom", "bench",
+    "preview", "plot",  "study",  "diff",   "rerun", "help",   "explain", "tables",  "convert"};
 
 Test(cli, every_command_has_a_page)
 {

@@ -86,8 +86,6 @@ Test(cli_info, of_formats_that_are_not_read_says_what_makes_an_input_of_them)
         {"b.mat", "", 0, 0, "b.mat is a MATLAB file", "and then npy b.npy"},
         {"b", "MAP ", 4, 208, "b is an MRC file", "mrcfile.read('b'))), and then npy b.npy"},
         {"c.rec", "", 0, 0, "c.rec is an MRC file", "npy c.npy"},
-        {"d.mhd", "ObjectType = Image\n", 19, 0, "a MetaImage file",
-         "SimpleITK.ReadImage('d.mhd'), 'd.nrrd'), and then nrrd"},
         {"e.vtk", "# vtk DataFile Version 3.0\n", 27, 0, "a VTK file", "npy e.npy"},
         {"f.txrm", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, 0, "a file of Zeiss Xradia",
          "tiff FOLDER pages=slices"},

@@ -128,40 +128,37 @@ Test(cli_progress, a_sweep_over_a_list_has_its_numbers)
     free(values);
 }
 
-/* Passes count alike, but for one that iterates. */
+/* A pass is estimated by itself, others as they took or are predicted; what is not known is not
+   guessed. */
 Test(cli_progress, the_time_left_of_iterations_is_that_of_their_pass)
 {
     static const struct {
         struct run_pace pace;
         double left;
     } rows[] = {
-        {{.seconds = 2,
+        {{.seconds = 2, .pass_seconds = 1, .pass_done = 0.5, .n_volumes = 1}, 1},
+        {{.seconds = 2, .pass_seconds = 1, .pass_done = 0.25, .later = 5, .n_volumes = 1}, 8},
+        {{.seconds = 2, .pass_seconds = 1, .pass_done = 0.25, .later = NAN, .n_volumes = 1}, NAN},
+        {{.seconds = 2, .pass_seconds = 1, .pass_done = 0, .n_volumes = 1}, NAN},
+        {{.seconds = 9,
           .pass_seconds = 1,
           .pass_done = 0.5,
-          .passes = 1,
-          .n_passes = 2,
-          .n_volumes = 1},
-         2. / 3},
+          .later = 2,
+          .whole = 4,
+          .volumes_left = 3,
+          .n_volumes = 5},
+         15},
         {{.seconds = 3,
           .pass_seconds = 2,
           .pass_done = 0.125,
-          .passes = 1,
-          .n_passes = 2,
           .iterates = true,
+          .later = NAN,
           .n_volumes = 1},
          14},
-        {{.seconds = 3,
-          .pass_seconds = 2,
-          .pass_done = 0,
-          .passes = 1,
-          .n_passes = 2,
-          .iterates = true,
-          .n_volumes = 1},
-         0},
+        {{.seconds = 3, .pass_seconds = 2, .pass_done = 0, .iterates = true, .n_volumes = 1}, NAN},
         {{.seconds = 3,
           .pass_seconds = 2,
           .pass_done = 0.5,
-          .n_passes = 4,
           .iterates = true,
           .n_volumes = 1,
           .values_left = 2},
@@ -169,14 +166,33 @@ Test(cli_progress, the_time_left_of_iterations_is_that_of_their_pass)
         {{.seconds = 2,
           .pass_seconds = 2,
           .pass_done = 0.5,
-          .n_passes = 3,
           .iterates = true,
           .volumes_left = 2,
           .n_volumes = 3},
          10},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        cr_expect_float_eq(ts_run_seconds_left(&rows[i].pace), rows[i].left, 1e-9, "row %zu", i);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double left = ts_run_seconds_left(&rows[i].pace);
+        cr_expect(isnan(rows[i].left) ? isnan(left) : fabs(left - rows[i].left) < 1e-9,
+                  "row %zu: %g", i, left);
+    }
+}
+
+/* Nothing tells how long later passes will take, until they run. */
+Test(cli_progress, a_time_that_is_not_known_is_no_number)
+{
+    const char *const chain = "dicom study | gaussian sigma=1 | equalize";
+    run_chain(chain, "0", NULL);
+    cr_expect(strstr(outcome.err, "pass 1 of 3: 3 of 3 slices, "), "%s", outcome.err);
+    cr_expect(strstr(outcome.err, " MB/s, ? left\n"), "%s", outcome.err);
+    cr_expect(strstr(outcome.err, "pass 3 of 3: 3 of 3 slices, "), "%s", outcome.err);
+    cr_expect(strstr(strstr(outcome.err, "pass 3 of 3: 3 of 3"), ", 0:00 left\n"), "%s",
+              outcome.err);
+    run_chain(chain, "0", "--json");
+    cr_expect(strstr(outcome.out, "\"seconds_left\": null"), "%s", outcome.out);
+    const char *end = strstr(outcome.out, "{\"event\": \"finished\"");
+    cr_assert_not_null(end, "%s", outcome.out);
+    cr_expect(strstr(end, "\"seconds_left\": 0,"), "%s", end);
 }
 
 /* One digit too many: the sizes are planned, and nothing is run. */

@@ -81,9 +81,9 @@ static void write_hostile(void)
         ts_hdf5_group(writer, groups[i][0], groups[i][1]);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         ts_hdf5_text(writer, texts[i].path, texts[i].text);
-    ts_hdf5_texts(writer, WARNINGS_PATH, warnings, 2);
-    ts_hdf5_texts(writer, "/entry/inputs/input/slice_pixel_sha256", digests, 2);
-    ts_hdf5_texts(writer, "/entry/inputs/input/slice_instance_hmac", digests, 2);
+    ts_hdf5_texts(writer, WARNINGS_PATH, NULL, warnings, 2);
+    ts_hdf5_texts(writer, "/entry/inputs/input/slice_pixel_sha256", NULL, digests, 2);
+    ts_hdf5_texts(writer, "/entry/inputs/input/slice_instance_hmac", NULL, digests, 2);
     ts_hdf5_image(writer, "/entry/data", &image, &id);
     ts_hdf5_write(writer, id, &image);
     const enum ts_status status = ts_hdf5_commit(writer);

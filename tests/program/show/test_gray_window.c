@@ -11,8 +11,8 @@
 
 TestSuite(gray_window);
 
-static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity, float *values,
-                               size_t n)
+static struct gray_window find_in(enum gray_windows kind, const struct ts_image *image,
+                                  float *values, size_t n)
 {
     const struct gray_window_request request = {.kind = kind, .center = 10, .width = 4};
     const struct picture_plane planes[] = {
@@ -20,9 +20,16 @@ static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity
         {.rows = 1, .columns = (int64_t)(n - n / 2), .values = values + n / 2}};
     struct ts_diag *diag = ts_diag_create();
     struct gray_window window;
-    cr_assert_eq(ts_gray_window_find(&request, quantity, planes, 2, &window, diag), TS_OK);
+    cr_assert_eq(ts_gray_window_find(&request, image, planes, 2, &window, diag), TS_OK);
     ts_diag_destroy(diag);
     return window;
+}
+
+static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity, float *values,
+                               size_t n)
+{
+    const struct ts_image image = {.dtype = TS_F32, .quantity = quantity};
+    return find_in(kind, &image, values, n);
 }
 
 static void expect(struct gray_window window, double low, double high, const char *name)
@@ -46,6 +53,26 @@ Test(gray_window, is_that_of_the_sorted_values)
     for (int i = 0; i < 1001; i++)
         values[i] += 40; /* no value is below the center of soft tissue */
     expect(find(GRAY_AUTO, TS_HU, values, 1001), 48, 1030, "1st to 99th percentile");
+}
+
+/* What was windowed to 8 bits is not windowed again; a mask that nobody declared is visible. */
+Test(gray_window, of_integers_of_8_bits_and_of_labels)
+{
+    struct ts_image image = {.dtype = TS_U8, .quantity = TS_INTENSITY};
+    float values[300], mask[300];
+    for (int i = 0; i < 300; i++) {
+        values[i] = (float)(20 + i % 100);
+        mask[i] = (float)(i % 3 == 0);
+    }
+    expect(find_in(GRAY_AUTO, &image, values, 300), 0, 255, "as stored");
+    expect(find_in(GRAY_PERCENTILES, &image, values, 300), 20, 119, "1st to 99th percentile");
+    expect(find_in(GRAY_AUTO, &image, mask, 300), 0, 1, "1st to 99th percentile");
+    image.labels = 2;
+    expect(find_in(GRAY_AUTO, &image, values, 300), 0, 119, "full range");
+    image = (struct ts_image){.dtype = TS_U16, .quantity = TS_INTENSITY};
+    expect(find_in(GRAY_AUTO, &image, values, 300), 20, 119, "1st to 99th percentile");
+    image = (struct ts_image){.dtype = TS_U8, .quantity = TS_HU};
+    expect(find_in(GRAY_AUTO, &image, values, 300), -160, 240, "soft tissue");
 }
 
 Test(gray_window, of_one_value_and_of_none)

@@ -204,14 +204,18 @@ TEST_ON_BOTH(view_picture, threshold_and_overlay)
     pane.low = pane.high = 50;
     picture.panes[0] = pane;
     overlay[17 * WIDTH + 40] = INK_TEXT;
+    overlay[18 * WIDTH + 40] = INK_OVER;
     ts_view_colors(COLORS_GRAY, picture.colors);
     ts_view_inks(picture.inks);
+    picture.inks[INK_OVER] = 0x400000FFu; /* a quarter of red */
     cr_assert_eq(ts_renderer_draw(&made.renderer, &picture, made.pixels), TS_OK);
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
             const uint32_t level = made.values[y / 4 * NX + x / 4] > 50 ? 0xFFFFFFFFu : 0xFF000000u;
-            cr_assert_eq(made.pixels[y * WIDTH + x],
-                         y == 17 && x == 40 ? picture.inks[INK_TEXT] : level);
+            uint32_t expected = y == 17 && x == 40 ? picture.inks[INK_TEXT] : level;
+            if (y == 18 && x == 40)
+                expected = level == 0xFF000000u ? 0xFF000040u : 0xFFBFBFFFu;
+            cr_assert_eq(made.pixels[y * WIDTH + x], expected);
         }
     free(overlay);
     end(&made);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "program/show/picture.h"
 #include "tests/support/program.h"
@@ -270,42 +271,108 @@ Test(preview, planes_of_sagittal_slices)
     cr_assert(!memcmp(plane.sides, "RLAP", 4) && plane.width == 3 && plane.height == 1);
 }
 
-/* The same slices as they are stored, as reports and the viewer show them, and the samples of each
- * plane. */
-Test(preview, planes_as_they_are_stored)
+/* The samples of each plane of sagittal slices, and the place of each in the image. */
+Test(preview, samples_of_turned_planes)
 {
-    const struct ts_image image = {.axes = {{.n = 2, .spacing = 3, .unit = "mm"},
-                                            {.n = 3, .spacing = 1, .unit = "mm"},
-                                            {.n = 4, .spacing = 1, .unit = "mm"}},
+    const struct ts_image image = {.axes = {{.n = 3, .spacing = 3, .unit = "mm"},
+                                            {.n = 4, .spacing = 1, .unit = "mm"},
+                                            {.n = 5, .spacing = 1, .unit = "mm"}},
                                    .has_geometry = true,
                                    .direction = {0, 1, 0, 0, 0, -1, -1, 0, 0},
                                    .step_z_mm = {-3, 0, 0}};
-    static const char *const sides[] = {"APSI", "APRL", "SIRL"};
-    float values[12], slice[12];
-    for (int across = 0; across < 3; across++)
-        for (int on_top = 0; on_top < 2; on_top++) {
-            struct picture_plane plane;
-            ts_picture_plane_stored(&image, across, on_top, &plane);
-            const bool up = across > 0 && on_top;
-            cr_assert(plane.across == across && plane.up == up && !plane.left);
-            cr_expect(!memcmp(plane.sides, sides[across], 2), "%.4s", plane.sides);
-            cr_expect(plane.sides[up ? 3 : 2] == sides[across][across ? 3 : 2], "%.4s",
-                      plane.sides);
-            cr_expect(plane.width == 1 && plane.height == (across ? 3 : 1));
-            plane.values = values;
-            plane.index = 1;
-            for (int z = 0; z < 2; z++) {
-                for (int i = 0; i < 12; i++)
-                    slice[i] = (float)(100 * z + 10 * (i / 4) + i % 4);
-                ts_picture_take(&plane, &image, z, slice);
-            }
-            for (int y = 0; y < plane.rows; y++)
-                for (int x = 0; x < plane.columns; x++) {
-                    const int down = up ? (int)plane.rows - 1 - y : y;
-                    const int expected[] = {100 + 10 * down + x, 100 * down + 10 + x,
-                                            100 * down + 10 * x + 1};
-                    cr_expect_eq((int)values[y * plane.columns + x], expected[across], "%d: %d %d",
-                                 across, x, y);
-                }
+    static const char *const sides[] = {"RLAP", "RLSI", "APSI"};
+    struct picture_plane planes[PICTURE_PLANES];
+    float values[20], slice[20], all[60];
+    for (int i = 0; i < 60; i++)
+        all[i] = (float)i;
+    cr_assert_eq(ts_picture_planes(&image, true, planes), 3);
+    for (int p = 0; p < 3; p++) {
+        struct picture_plane *plane = &planes[p];
+        plane->values = values;
+        ts_picture_move(&image, 1, plane);
+        cr_expect(!memcmp(plane->sides, sides[p], 4), "%.4s", plane->sides);
+        for (int z = 0; z < 3; z++) {
+            memcpy(slice, all + 20 * z, sizeof slice);
+            ts_picture_take(plane, &image, z, slice);
         }
+        cr_expect(p > 0 || values[0] == 40 + 5, "the right side is the last slice");
+        const int64_t first[] = {5, 1,
+                                 20}; /* where the samples of index 1 begin: row, column, slice */
+        for (int y = 0; y < plane->rows; y++)
+            for (int x = 0; x < plane->columns; x++)
+                cr_expect_eq((int64_t)values[y * plane->columns + x],
+                             ts_picture_offset(&image, plane, y, x) +
+                                 first[plane->across == 0   ? 2
+                                       : plane->across == 2 ? 1
+                                                            : 0],
+                             "%s: %d %d", plane->name, x, y);
+    }
+}
+
+/* Planes that would be lines are left out, but not the slices themselves. */
+Test(preview, planes_of_few_rows_are_left_out)
+{
+    static const struct {
+        int64_t n[3];
+        int planes;
+    } images[] = {
+        {{2, 30, 30}, 1}, {{3, 30, 30}, 3}, {{1, 30, 30}, 1}, {{30, 2, 30}, 2}, {{30, 30, 1}, 2}};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        struct picture_plane planes[PICTURE_PLANES];
+        struct ts_image image = {0};
+        for (int a = 0; a < 3; a++)
+            image.axes[a].n = images[i].n[a];
+        cr_expect_eq(ts_picture_planes(&image, true, planes), images[i].planes, "%zu", i);
+        cr_expect_eq(planes[0].across, 0);
+    }
+}
+
+/* Angles are no sides of a patient, and the ends of a detector are some only if the view is along
+   or across them. */
+Test(preview, sides_of_a_scan)
+{
+    const struct ts_image scan = {.rank = 3,
+                                  .axes = {{TS_AXIS_Z, 5, 2, "mm"},
+                                           {TS_AXIS_VIEW, 13, 15, "degree"},
+                                           {TS_AXIS_DETECTOR, 9, 1, "mm"}},
+                                  .has_geometry = true,
+                                  .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                                  .step_z_mm = {0, 0, 2}};
+    static const char *const sides[] = {"RLSI", "", "", "", "", "",    "PASI",
+                                        "",     "", "", "", "", "LRSI"};
+    struct picture_plane planes[PICTURE_PLANES];
+    char text[64];
+    cr_assert_eq(ts_picture_planes(&scan, true, planes), 2);
+    ts_picture_move(&scan, 2, &planes[0]);
+    cr_expect(!memcmp(planes[0].sides, "\0\0\0\0", 4), "of the sinogram");
+    cr_expect_str_eq(ts_picture_slice_text(&scan, &planes[0], text, sizeof text),
+                     "sinogram slice 2 (0 to 4) at 4 mm from the first");
+    for (int view = 0; view < 13; view++) {
+        ts_picture_move(&scan, view, &planes[1]);
+        const char *expected = *sides[view] ? sides[view] : "\0\0SI";
+        cr_expect(!memcmp(planes[1].sides, expected, 4), "%d degrees: %.4s", 15 * view,
+                  planes[1].sides);
+    }
+    cr_expect_str_eq(ts_picture_slice_text(&scan, &planes[1], text, sizeof text),
+                     "projection slice 12 (0 to 12) at 180 degree");
+}
+
+/* A picture without -o is in the current folder, not beside the data. */
+Test(preview, nothing_is_written_beside_the_data)
+{
+    char names[1024], data[512];
+    snprintf(data, sizeof data, "%s/data", folder);
+    cr_assert_eq(mkdir(data, 0700), 0);
+    RUN(0, "phantom", "head", "-o", "data/study", "--size", "16", "--slices", "3");
+    RUN(0, "run", "dicom data/study | radon views=5 | sirt iterations=2 | hdf5 data/r.h5");
+    RUN(0, "preview", "data/study/");
+    RUN(0, "preview", "data/r.h5");
+    RUN(0, "preview", "dicom data/study series=1");
+    RUN(0, "plot", "data/r.h5");
+    RUN(0, "report", "data/r.h5");
+    ts_program_folder_list(folder, names, sizeof names);
+    cr_expect_str_eq(names, "data preview.png r.h5.html r.h5.png r.h5.svg study.png ");
+    RUN(0, "preview", "data/study/.", "--force");
+    ts_program_folder_list(data, names, sizeof names);
+    cr_expect_str_eq(names, "r.h5 study ");
 }

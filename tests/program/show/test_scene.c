@@ -134,6 +134,74 @@ Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
     }
 }
 
+/* Slices that were stored from the left, with rows from the front to the back and from the head to
+   the feet, are sagittal, and every plane is turned as in a preview. */
+Test(view_scene, planes_are_turned_as_in_a_preview)
+{
+    static const char *const names[] = {"axial", "coronal", "sagittal"};
+    static const int across[] = {1, 2, 0};
+    static const double signs[][2] = {{-1, 1}, {-1, 1}, {1, 1}};
+    static const double direction[] = {0, 1, 0, 0, 0, -1, -1, 0, 0};
+    struct view_picture picture;
+    image.has_geometry = true;
+    memcpy(image.direction, direction, sizeof direction);
+    image.step_z_mm[0] = -4;
+    scene = make_scene(&image, &histogram);
+    cr_assert(scene.n_planes == 3 && scene.stored == 2 && scene.plane == 2);
+    ts_scene_picture(&scene, &picture);
+    for (int i = 0; i < 3; i++) {
+        struct picture_plane plane;
+        ts_picture_plane(&image, (enum picture_plane_name)(PLANE_AXIAL - i), true, &plane);
+        cr_expect_str_eq(scene.planes[i].name, names[i]);
+        cr_expect_eq(scene.planes[i].across, across[i]);
+        cr_expect(!memcmp(scene.planes[i].sides, plane.sides, 4));
+        cr_expect(picture.panes[i].du * signs[i][0] > 0 && picture.panes[i].dv * signs[i][1] > 0,
+                  "%s", names[i]);
+    }
+    scene.x = scene.y = 10; /* in the axial pane, across which the rows of the slices run */
+    ts_scene_wheel(&scene, -1, false);
+    cr_expect_eq(scene.at[1], (NY - 1) / 2 + 1);
+}
+
+/* The wheel turned towards the user leads to the next slice, and turned away enlarges with Ctrl. */
+Test(view_scene, the_wheel_turns_as_in_other_viewers)
+{
+    const double zoom = scene.zoom;
+    ts_scene_wheel(&scene, -2, false);
+    cr_expect_eq(scene.at[0], (NZ - 1) / 2 + 2);
+    ts_scene_wheel(&scene, 1, false);
+    cr_expect_eq(scene.at[0], (NZ - 1) / 2 + 1);
+    ts_scene_wheel(&scene, 1, true);
+    cr_expect(scene.zoom > zoom);
+}
+
+/* The scale bar is as long as it says. */
+Test(view_scene, a_scale_bar_and_the_sides)
+{
+    static const double direction[] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    struct canvas canvas = {640, 480, malloc((size_t)640 * 480)};
+    struct view_picture picture;
+    image.has_geometry = true;
+    memcpy(image.direction, direction, sizeof direction);
+    image.step_z_mm[2] = 4;
+    scene = make_scene(&image, &histogram);
+    scene.panel = scene.cross = false;
+    ts_scene_key(&scene, 'm');
+    ts_scene_picture(&scene, &picture);
+    ts_scene_overlay(&scene, &canvas);
+    const int32_t y = 480 - 8;
+    int32_t wide = 0;
+    for (int32_t x = 0; x < 640; x++)
+        wide += canvas.inks[y * 640 + x] == INK_TEXT;
+    cr_expect(fabs(wide * picture.panes[0].du - 5) < 0.05, "5 mm, and not %g",
+              wide * picture.panes[0].du);
+    int32_t letters = 0;
+    for (int32_t i = 0; i < 640 * 480; i++)
+        letters += canvas.inks[i] == INK_LINE;
+    cr_expect(letters > 40 && letters < 200, "%d dots of R, L, A and P", letters);
+    free(canvas.inks);
+}
+
 /* Slices that a running chain has yet to compute are not drawn, and their value is not stated. */
 Test(view_scene, slices_to_come_are_left_out)
 {
@@ -380,6 +448,7 @@ Test(view_slider, says_why_there_is_none)
     static const char *const wrong[][2] = {{"box", "is expected"},
                                            {"bax.radius", "no such stage"},
                                            {"box#2.radius", "no such stage"},
+                                           {"box#4294967297.radius", "is expected"},
                                            {"box.rodius", "no such parameter"},
                                            {"histogram.bins", "passes its image on"},
                                            {"gaussian.sigma", "neither a number nor a choice"},

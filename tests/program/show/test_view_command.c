@@ -63,6 +63,30 @@ Test(view_command, a_run_keeps_its_output)
     ts_program_folder_remove(folder);
 }
 
+/* --series chooses a series of a DICOM folder, by its number in `info` or its Series Number. */
+Test(view_command, shows_the_series_that_is_asked_for)
+{
+    static const char *const wrong[] = {"3", "#7", "it's"};
+    char folder[4096];
+    ts_test_folder(folder, sizeof folder);
+    make_study(folder);
+    RUN(folder, "phantom", "disc", "-o", "study/more", "--size", "32", "--slices", "3");
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    RUN(folder, "view", "study", "--device", "cpu", "--frames", "none");
+    cr_assert_neq(outcome.code, 0);
+    RUN(folder, "view", "study", "--device", "cpu", "--frames", "one", "--series", "1");
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    const bool five = strstr(outcome.out, "wrote 5 frames") != NULL;
+    RUN(folder, "view", "study", "--device", "cpu", "--frames", "two", "--series", "2");
+    cr_assert(outcome.code == 0 && strstr(outcome.out, five ? "wrote 3 frames" : "wrote 5 frames"),
+              "%s%s", outcome.out, outcome.err);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        RUN(folder, "view", "study", "--device", "cpu", "--frames", "f", "--series", wrong[i]);
+        cr_expect_neq(outcome.code, 0, "%s", wrong[i]);
+    }
+    ts_program_folder_remove(folder);
+}
+
 /* A slider has a frame a step, whatever slice is shown. */
 Test(view_command, frames_of_a_slider)
 {

@@ -3,8 +3,8 @@
  * Stands in for Criterion in a build with ThreadSanitizer, whose memory Criterion's own leaves no
  * room for: the tests run one after the other in this process, and the first that fails ends it.
  */
-#ifndef TESTS_RACES_CRITERION_H
-#define TESTS_RACES_CRITERION_H
+#ifndef TESTS_RACES_CRITERION_CRITERION_H
+#define TESTS_RACES_CRITERION_CRITERION_H
 
 #include <stdbool.h>
 #include <stddef.h>

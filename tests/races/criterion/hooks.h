@@ -2,8 +2,8 @@
  *
  * Stands in for Criterion's header; nothing is hooked in.
  */
-#ifndef TESTS_RACES_HOOKS_H
-#define TESTS_RACES_HOOKS_H
+#ifndef TESTS_RACES_CRITERION_HOOKS_H
+#define TESTS_RACES_CRITERION_HOOKS_H
 
 struct criterion_global_stats;
 struct criterion_test_set;

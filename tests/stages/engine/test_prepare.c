@@ -158,13 +158,13 @@ static int64_t radius_of(double mm, const double spacing[3], const char *unit, b
     *(int32_t *)ts_param_field(&probe.set, dimensions) =
         probe.set.params[dimensions].choices[in_3d].value;
     cr_assert_str_eq(probe.set.params[0].name, "radius");
-    probe.set.given = probe.set.own_units = 1;
+    probe.set.given = probe.set.given_in_unit = 1;
     probe.set.own_values[0] = mm;
     const enum ts_status status =
         ts_stage_prepare(probe.stage, &probe.set, &in, NULL, 1, NULL, diag, &context);
     const int64_t radius = status == TS_OK ? *(int64_t *)ts_param_field(&probe.set, 0) : -1;
     cr_assert_eq(status == TS_OK, ts_diag_count(diag) == 0);
-    cr_assert(status != TS_OK || probe.set.own_units == 0);
+    cr_assert(status != TS_OK || probe.set.given_in_unit == 0);
     *code = status == TS_OK                                         ? ""
             : !strcmp(ts_diag_get(diag, 0)->code, "length-spacing") ? "length-spacing"
                                                                     : "parameter-range";

@@ -41,24 +41,42 @@ static void draw(const struct ellipse *e, double degrees, double center, float *
 
 enum angles { HALF, WHOLE, ENDS, GOLDEN, JITTER, WRAPPED, LIMITED, SHORT, BACKWARDS, ODD, ANGLES };
 
+/* Returns the angle of view v of n. `begin` and `arc` are where some kinds begin, and what part of
+ * a turn they see. */
+static double angle_of(enum angles kind, int v, int n, double begin, double arc, uint64_t *seed)
+{
+    const double part = (double)v / n;
+    switch (kind) {
+    case WHOLE:
+        return 360 * part;
+    case ENDS:
+        return 180.0 * v / (n - 1);
+    case GOLDEN:
+        return fmod(v * 111.246117975, 180);
+    case JITTER:
+        return 180 * part + 40.0 / n * normal(seed);
+    case WRAPPED:
+        return fmod(begin + 180 * part, 360);
+    case LIMITED:
+        return arc * part;
+    case SHORT:
+        return (180 + arc / 2) * part;
+    case BACKWARDS:
+        return 180 - 180 * part;
+    case ODD:
+        return 360.0 * v / (n | 1);
+    default:
+        return 180 * part;
+    }
+}
+
 static int make_angles(enum angles kind, uint64_t *seed, double *degrees)
 {
     static const int numbers[] = {12, 20, 45, 90, 180, 240};
     const int n = numbers[(int)(6 * ts_random_unit(seed))];
     const double begin = 360 * ts_random_unit(seed), arc = 60 + 90 * ts_random_unit(seed);
-    for (int v = 0; v < n; v++) {
-        const double part = (double)v / n;
-        degrees[v] = kind == WHOLE       ? 360 * part
-                     : kind == ENDS      ? 180.0 * v / (n - 1)
-                     : kind == GOLDEN    ? fmod(v * 111.246117975, 180)
-                     : kind == JITTER    ? 180 * part + 40.0 / n * normal(seed)
-                     : kind == WRAPPED   ? fmod(begin + 180 * part, 360)
-                     : kind == LIMITED   ? arc * part
-                     : kind == SHORT     ? (180 + arc / 2) * part
-                     : kind == BACKWARDS ? 180 - 180 * part
-                     : kind == ODD       ? 360.0 * v / (n | 1)
-                                         : 180 * part;
-    }
+    for (int v = 0; v < n; v++)
+        degrees[v] = angle_of(kind, v, n, begin, arc, seed);
     return n;
 }
 
@@ -118,6 +136,65 @@ Test(view_doubts, legal_scans_are_not_doubted)
         cr_expect_eq(doubts.kind, VIEWS_NOT_DOUBTED, "scan %d: kind %d, %g, %g", (int)i,
                      (int)doubts.kind, doubts.first, doubts.second);
     }
+}
+
+/* Counts the doubts of a kind about legal scans of 20,000 photons a pixel: of thin and small
+ * objects, or whose detector pixels have gains of this deviation. */
+static int count_doubts(enum view_doubt kind, bool thin, double gain, int scans)
+{
+    static float p[MOST_VIEWS * N];
+    int count = 0;
+    for (int i = 0; i < scans; i++) {
+        uint64_t seed = (uint64_t)i + 1;
+        double degrees[MOST_VIEWS], gains[N];
+        struct ellipse object[DISCS];
+        float most = 0;
+        const int n = make_angles((enum angles)(i % ANGLES), &seed, degrees);
+        const int discs = make_object(&seed, false, object);
+        for (int k = 0; thin && k < discs; k++) {
+            const double a = 0.3 * pow(100, ts_random_unit(&seed)),
+                         far = (40 - a) * ts_random_unit(&seed),
+                         at = 2 * M_PI * ts_random_unit(&seed);
+            object[k] = (struct ellipse){far * cos(at), far * sin(at), a,
+                                         a * pow(0.01, ts_random_unit(&seed)), 1};
+        }
+        memset(p, 0, sizeof p);
+        for (int v = 0; v < n; v++)
+            for (int k = 0; k < discs; k++)
+                draw(object + k, degrees[v], 48, p + v * N);
+        for (int k = 0; k < n * N; k++)
+            most = fmaxf(most, p[k]);
+        const double top = 0.3 + 3 * ts_random_unit(&seed), photons = 20000;
+        for (int d = 0; d < N; d++)
+            gains[d] = 1 + gain * normal(&seed);
+        for (int k = 0; k < n * N; k++) {
+            const double mean = photons * exp(-(double)(p[k] / most) * top),
+                         seen = fmax(mean + sqrt(mean) * normal(&seed), 0.5);
+            p[k] = (float)-log(seen / photons * gains[k % N]);
+        }
+        const struct ts_axis views = {
+            .kind = TS_AXIS_VIEW, .n = n, .spacing = 1, .positions = degrees, .unit = "degree"};
+        struct view_doubts doubts;
+        cr_assert(ts_view_doubts(p, &views, N, 48, &doubts));
+        count += doubts.kind == kind;
+    }
+    return count;
+}
+
+/* Thin plates that are seen from their edges fall between detector pixels, so that their sums
+ * differ; and stripes of the detector are no mirror images. */
+Test(view_doubts, thin_objects_and_stripes_are_hardly_doubted)
+{
+    const int thin = count_doubts(VIEWS_UNEQUAL, true, 0, 3000),
+              stripes = count_doubts(VIEWS_UNLIKE, false, 0.05, 600),
+              strong = count_doubts(VIEWS_UNLIKE, false, 0.1, 300);
+    printf("view_doubts: of 3000 scans of thin objects %d have other sums; of 600 with stripes of "
+           "5 %% "
+           "%d, and of 300 with 10 %% %d, have opposite views that are unlike\n",
+           thin, stripes, strong);
+    cr_expect_eq(thin, 0);
+    cr_expect_leq(stripes, 6);
+    cr_expect_leq(strong, 3);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -180,6 +257,87 @@ Test(view_doubts, wrong_angles_and_axes_are_found)
             cr_expect_float_eq(doubts.second, rows[row].second, 0.01, "row %zu: %g", row,
                                doubts.second);
     }
+}
+
+enum { WITH_END, WITHOUT_END };
+
+struct end_scan {
+    double turn, center;
+    int views, begin; /* degrees at which they begin */
+    bool falls, cut;  /* the angles fall; the object goes on beyond the detector */
+    bool only_meets;  /* that the end is missing is too little to be seen */
+};
+
+/* Returns what is told of views that cover a range with its end or without it, and whose angles say
+ * one of both. `rough` adds noise, stripes, a drift of the sample and one of the beam. */
+static struct view_doubts doubt_end(const struct end_scan *scan, int shown, int said, bool rough)
+{
+    static const struct ellipse object[] = {
+        {0, 0, 26, 20, 0.02}, {9, -6, 5, 6, 0.03}, {-12, 6, 4, 7, -0.01}, {3, 12, 3, 3, 0.05}};
+    enum { MOST = 361 };
+    static float p[MOST * N];
+    double degrees[MOST];
+    uint64_t seed = 7;
+    memset(p, 0, sizeof p);
+    for (int v = 0; v < scan->views; v++) {
+        const double begin = scan->falls ? scan->turn + scan->begin : scan->begin,
+                     turn = scan->falls ? -scan->turn : scan->turn;
+        degrees[v] = fmod(begin + turn * v / (scan->views - (said == WITH_END)), 360);
+        for (size_t k = 0; k < sizeof object / sizeof *object; k++) {
+            struct ellipse e = object[k];
+            e.a *= scan->cut && k == 0 ? 2.5 : 1;
+            draw(&e, begin + turn * v / (scan->views - (shown == WITH_END)),
+                 scan->center + (rough ? 0.2 * v / scan->views : 0), p + v * N);
+        }
+    }
+    if (rough)
+        add_noise(p, scan->views * N, 0.002, &seed);
+    for (int d = 0; rough && d < N; d++) {
+        const float stripe = (float)(0.003 * normal(&seed));
+        for (int v = 0; v < scan->views; v++)
+            p[v * N + d] += stripe + 0.05F * (float)v / (float)scan->views;
+    }
+    const struct ts_axis views = {.kind = TS_AXIS_VIEW,
+                                  .n = scan->views,
+                                  .spacing = 1,
+                                  .positions = degrees,
+                                  .unit = "degree"};
+    struct view_doubts doubts;
+    cr_assert(ts_view_doubts(p, &views, N, scan->center, &doubts));
+    return doubts;
+}
+
+Test(view_doubts, ends_of_the_range_that_the_angles_do_not_have_are_found)
+{
+    static const struct end_scan scans[] = {{180, 48, 91},
+                                            {360, 48, 181},
+                                            {180, 50.5, 61, 20, .falls = true},
+                                            {360, 47, 91, 350},
+                                            {180, 48, 91, 100, .cut = true, .only_meets = true},
+                                            {360, 14, 181, 33, .falls = true, .cut = true},
+                                            {360, 48, 361, .only_meets = true},
+                                            {180, 44.5, 121, 300, .only_meets = true}};
+    int found = 0;
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++)
+        for (int shown = WITH_END; shown <= WITHOUT_END; shown++)
+            for (int said = WITH_END; said <= WITHOUT_END; said++)
+                for (int rough = 0; rough < 2; rough++) {
+                    const struct view_doubts doubts = doubt_end(scans + i, shown, said, rough);
+                    const bool end = doubts.kind == VIEWS_MEET || doubts.kind == VIEWS_APART;
+                    if (shown == said)
+                        cr_expect(!end, "scan %zu, %d, %d: %d", i, said, rough, (int)doubts.kind);
+                    else if (!rough && !(said == WITH_END && scans[i].only_meets))
+                        cr_expect(doubts.kind == (said == WITH_END ? VIEWS_APART : VIEWS_MEET) &&
+                                      doubts.first == scans[i].turn,
+                                  "scan %zu, %d: %d of %g", i, said, (int)doubts.kind,
+                                  doubts.first);
+                    found += shown != said && end;
+                }
+    printf(
+        "view_doubts: of 32 ranges with or without their end, of which the angles say the other, "
+        "%d are found\n",
+        found);
+    cr_expect_geq(found, 20);
 }
 
 enum { LOST, EXCHANGED, IN_TWO, IN_FOUR, SHIFTED };

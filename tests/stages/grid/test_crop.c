@@ -59,6 +59,30 @@ Test(crop, keeps_centers_on_the_ends_of_a_range_in_mm)
     free(in.data);
 }
 
+/* Positions as the output file has them: of LPS, whatever the order of the pixels. */
+Test(crop, takes_positions_in_the_patient)
+{
+    struct ts_image in = ts_test_image(2, 8, 9, TS_U8, VALUES_RANDOM, 1);
+    struct stage_run run;
+    in.has_geometry = true;
+    memcpy(in.origin_mm, (double[3]){10, -20, 30}, sizeof in.origin_mm);
+    memcpy(in.direction, (double[9]){-1, 0, 0, 0, 0, -1, 0, -1, 0}, sizeof in.direction);
+    const double x = in.axes[2].spacing, y = in.axes[1].spacing;
+    char range[160];
+    snprintf(range, sizeof range, "unit=patient x=%.17g,%.17g y=%.17g,%.17g", 10 - 3 * x,
+             10 - 1.5 * x, 30 - 6 * y, 30 - 2 * y);
+    cr_assert_eq(ts_test_run(&run, &crop_stage, range, &in, NULL, 0, 1), TS_OK);
+    cr_expect(run.out.axes[2].n == 2 && run.out.axes[1].n == 5 && run.out.axes[0].n == 2);
+    cr_expect_float_eq(run.out.origin_mm[0], 10 - 2 * x, 1e-12);
+    cr_expect_float_eq(run.out.origin_mm[2], 30 - 2 * y, 1e-12);
+    ts_test_run_clear(&run);
+    ts_test_refuses(&crop_stage, "unit=patient x=0,1", &in, NULL, "crop-range", "from 10 to");
+    in.has_geometry = false;
+    ts_test_refuses(&crop_stage, "unit=patient x=0,1", &in, NULL, "crop-unit", "no place");
+    ts_test_refuses(&crop_stage, "unit=patient above=3", &in, NULL, "crop-unit", "no place");
+    free(in.data);
+}
+
 Test(crop, refuses_what_is_no_box)
 {
     struct ts_image in = ts_test_image(2, 3, 4, TS_U8, VALUES_CONSTANT, 1);

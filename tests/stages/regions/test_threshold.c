@@ -26,6 +26,10 @@ TEST_ON_BOTH(threshold, agrees_with_the_definition)
         {.assignments = "method=otsu scope=slice bins=77", .values = VALUES_CT},
         {.assignments = "method=otsu", .values = VALUES_EXTREME},
         {.assignments = "method=otsu scope=slice side=below", .values = VALUES_CONSTANT},
+        {.assignments = "method=triangle"},
+        {.assignments = "method=triangle bins=77", .values = VALUES_CT},
+        {.assignments = "method=triangle scope=slice side=below", .values = VALUES_CT},
+        {.assignments = "method=triangle", .values = VALUES_CONSTANT},
         {.assignments = "method=percentile percentile=90"},
         {.assignments = "method=percentile scope=slice side=below", .values = VALUES_CT},
         {.assignments = "method=percentile percentile=0", .values = VALUES_EXTREME},
@@ -44,6 +48,18 @@ Test(threshold, otsu_parts_values_as_by_hand)
     cr_assert_eq(ts_otsu(one, 3), 1);
     cr_assert_eq(ts_otsu(none, 2), -1);
     cr_assert_eq(ts_otsu(even, 4), 1);
+}
+
+/* The line from the end to the peak of 100 rises by 20 a value: 5 is 55 below the 60 at its place.
+ */
+Test(threshold, triangle_finds_the_corner_as_by_hand)
+{
+    static const uint64_t right[] = {0, 3, 100, 30, 5, 4, 3, 2},
+                          left[] = {2, 3, 4, 5, 30, 100, 3, 0}, one[] = {0, 7, 0}, none[] = {0, 0};
+    cr_assert_eq(ts_triangle(right, 8), 4);
+    cr_assert_eq(ts_triangle(left, 8), 3);
+    cr_assert_eq(ts_triangle(one, 3), 1);
+    cr_assert_eq(ts_triangle(none, 2), -1);
 }
 
 static void expect_bytes(const char *assignments, const struct ts_image *in,

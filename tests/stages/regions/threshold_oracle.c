@@ -31,7 +31,33 @@ static size_t part_of(const uint64_t *counts, size_t n)
     return place;
 }
 
-static double otsu_of(const struct stage_context *context, const double *values, size_t n,
+/* Returns the place that is furthest below the line from the peak to the further end, by its
+ * distance; seen from that end, the first one counts. */
+static size_t corner_of(const uint64_t *counts, size_t n)
+{
+    size_t peak = 0, first = n, last = 0;
+    for (size_t i = 0; i < n; i++) {
+        peak = counts[i] > counts[peak] ? i : peak;
+        first = counts[i] > 0 && first == n ? i : first;
+        last = counts[i] > 0 ? i : last;
+    }
+    const bool low = peak - first >= last - peak;
+    const size_t end = low ? first : last, width = low ? peak - first : last - peak;
+    const double height = (double)counts[peak], length = hypot(height, (double)width);
+    size_t place = end;
+    double best = -INFINITY;
+    for (size_t x = 0; x < width; x++) {
+        const size_t i = low ? end + x : end - x;
+        const double apart = (height * (double)x - (double)width * (double)counts[i]) / length;
+        if (apart > best + 1e-9 * height) {
+            best = apart;
+            place = i;
+        }
+    }
+    return place;
+}
+
+static double rule_of(const struct stage_context *context, const double *values, size_t n,
                       double low, double high)
 {
     const bool whole = ts_dtype_bytes(context->in.dtype) <= 2;
@@ -40,7 +66,8 @@ static double otsu_of(const struct stage_context *context, const double *values,
     uint64_t *counts = malloc((size_t)bins * sizeof *counts), under, over, nan;
     ts_histogram_oracle_counts(values, n, low, whole ? high + 1 : high, bins, counts, &under, &over,
                                &nan);
-    const double place = (double)part_of(counts, (size_t)bins);
+    const bool otsu = ((const struct threshold_params *)context->params)->method == THRESHOLD_OTSU;
+    const double place = (double)(otsu ? part_of : corner_of)(counts, (size_t)bins);
     free(counts);
     return whole ? low + place : low + (place + 0.5) * ((high - low) / (double)bins);
 }
@@ -55,7 +82,7 @@ double ts_threshold_oracle_found(const struct stage_context *context, const doub
     ts_statistics_oracle_samples(values, n, 0, &found);
     if (found.count == 0 || found.min == found.max)
         return found.count == 0 ? (double)NAN : found.min;
-    return otsu_of(context, values, n, found.min, found.max);
+    return rule_of(context, values, n, found.min, found.max);
 }
 
 static bool is_within(const struct threshold_params *params, double x, double threshold)

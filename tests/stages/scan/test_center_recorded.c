@@ -63,27 +63,43 @@ enum angles {
     ANGLES
 };
 
+/* Returns the angle of view i of 240. */
+static double angle_of(enum angles kind, int64_t i, uint64_t *seed)
+{
+    const double even = 0.75 * (double)i, sine = sin(even * M_PI / 180);
+    switch (kind) {
+    case JITTER:
+        return even + 0.02 * normal(seed);
+    case ENCODER:
+        return even + 0.0005 * normal(seed);
+    case RAMP:
+        return even - 3 * sine * sine;
+    case PAUSE:
+        if (i < 90)
+            return even;
+        return i < 120 ? 67.5 : even - 0.75 * 30 * (239.0 - (double)i) / 119;
+    case GOLDEN:
+        return fmod(even / 0.75 * 111.246117975, 180);
+    case INTERLACED:
+        return 3 * (double)(i % 60) + 0.75 * (double)(i / 60);
+    case TURN:
+        return 2 * even + 0.05 * normal(seed);
+    case BACKWARDS:
+        return 200 - even + 0.02 * normal(seed);
+    default:
+        return even;
+    }
+}
+
 static int64_t make_angles(enum angles kind, double *degrees)
 {
     int64_t n = 0;
     uint64_t seed = 7;
     for (int64_t i = 0; i < 240; i++) {
-        const double even = 0.75 * (double)i;
         const bool lost = (kind == LOST && i == 101) || (kind == LOST_FIRST && i == 0) ||
                           (kind == LOST_LAST && i == 239) || (kind == LOST_SOME && i % 37 > 33);
-        if (lost)
-            continue;
-        degrees[n++] = kind == JITTER    ? even + 0.02 * normal(&seed)
-                       : kind == ENCODER ? even + 0.0005 * normal(&seed)
-                       : kind == RAMP   ? even - 3 * sin(even * M_PI / 180) * sin(even * M_PI / 180)
-                       : kind == PAUSE  ? (i < 90    ? even
-                                           : i < 120 ? 67.5
-                                                     : even - 0.75 * 30 * (239.0 - (double)i) / 119)
-                       : kind == GOLDEN ? fmod(even / 0.75 * 111.246117975, 180)
-                       : kind == INTERLACED ? 3 * (double)(i % 60) + 0.75 * (double)(i / 60)
-                       : kind == TURN       ? 2 * even + 0.05 * normal(&seed)
-                       : kind == BACKWARDS  ? 200 - even + 0.02 * normal(&seed)
-                                            : even;
+        if (!lost)
+            degrees[n++] = angle_of(kind, i, &seed);
     }
     return n;
 }

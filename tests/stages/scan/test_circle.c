@@ -97,7 +97,7 @@ Test(circle, refuses_what_the_image_cannot_hold)
     ts_test_refused(&circle_stage, "value=0.5", TS_I16, false, "value-range");
     struct ts_image in = ts_test_image(1, 2, 3, TS_F32, VALUES_CONSTANT, 1);
     in.axes[1].unit = "pixel";
-    ts_test_refuses(&circle_stage, "value=0.5", &in, NULL, "circle-units", "");
+    ts_test_refuses(&circle_stage, "value=0.5", &in, NULL, "axis-units", "");
     in.axes[1].unit = "mm";
     in.axes[1].kind = TS_AXIS_VIEW;
     ts_test_refuses(&circle_stage, "", &in, NULL, "stage-axes", "");

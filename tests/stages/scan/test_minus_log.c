@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/scan/log_f32.h"
+#include "stages/values/log_f32.h"
 #include "tests/stages/scan/minus_log_oracle.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"

@@ -7,8 +7,8 @@
  * is at most 9e-8. All operations are plain multiplications and additions, so loops vectorize
  * without fused operations and both devices round alike.
  */
-#ifndef STAGES_SCAN_LOG_F32_H
-#define STAGES_SCAN_LOG_F32_H
+#ifndef STAGES_VALUES_LOG_F32_H
+#define STAGES_VALUES_LOG_F32_H
 
 #include <stdint.h>
 #include <string.h>
