@@ -137,11 +137,15 @@ import tomostage as ts
 
 
 def in_terminal(text):
-    """Runs Python in a terminal, and returns what it shows."""
+    """Runs Python in a terminal of 24 lines and 120 columns, and returns what it shows."""
+    import fcntl
     import os
     import pty
+    import struct
+    import termios
 
     main, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
     process = subprocess.Popen([sys.executable, "-c", text], stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
     shown = b""
