@@ -14,8 +14,10 @@
 #include "core/utf8.h"
 
 struct source_text {
-    const char *name, *text;
+    struct source_text *older;
+    const char *name, *text; /* behind the struct */
     size_t length;
+    bool used; /* a record points into it */
 };
 
 struct entry {
@@ -26,7 +28,7 @@ struct entry {
 struct ts_diag {
     pthread_mutex_t lock; /* needed because the writer's threads report, too */
     struct arena *arena;
-    const struct source_text *source;
+    struct source_text *source;       /* the newest; NULL: none was set */
     char *(*spell)(const char *hint); /* NULL: hints stay as they are */
     bool names_members;               /* of ts_options, and functions, in hints */
     struct entry *entries;
@@ -57,11 +59,21 @@ struct ts_diag *ts_diag_create(void)
     return diag;
 }
 
+static void forget_sources(struct ts_diag *diag)
+{
+    while (diag->source) {
+        struct source_text *older = diag->source->older;
+        free(diag->source);
+        diag->source = older;
+    }
+}
+
 void ts_diag_destroy(struct ts_diag *diag)
 {
     if (!diag)
         return;
     pthread_mutex_destroy(&diag->lock);
+    forget_sources(diag);
     ts_arena_destroy(diag->arena);
     free(diag->entries);
     free(diag);
@@ -110,8 +122,8 @@ void ts_diag_clear(struct ts_diag *diag)
     if (fresh) {
         ts_arena_destroy(diag->arena);
         diag->arena = fresh;
-        diag->source = NULL;
     }
+    forget_sources(diag);
     diag->count = diag->errors = diag->errors_dropped = diag->lost = 0;
     ts_diag_begin(diag);
 }
@@ -136,15 +148,24 @@ void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage)
     pthread_mutex_unlock(&diag->lock);
 }
 
+/* A text that no record points into goes, so that many good chains on one diag take no memory. */
 void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length)
 {
+    const size_t name_bytes = strlen(name) + 1;
+    struct source_text *source = malloc(sizeof *source + name_bytes + length + 1);
     pthread_mutex_lock(&diag->lock);
-    struct source_text *source = ts_arena_alloc(diag->arena, sizeof *source);
     if (source) {
-        source->name = ts_arena_text(diag->arena, name, strlen(name));
-        source->text = ts_arena_text(diag->arena, text, length);
-        source->length = length;
-        diag->source = source->name && source->text ? source : NULL;
+        char *copy = (char *)(source + 1);
+        struct source_text *before = diag->source;
+        memcpy(copy, name, name_bytes);
+        memcpy(copy + name_bytes, text, length);
+        copy[name_bytes + length] = '\0';
+        *source = (struct source_text){before, copy, copy + name_bytes, length, false};
+        if (before && !before->used) {
+            source->older = before->older;
+            free(before);
+        }
+        diag->source = source;
     }
     pthread_mutex_unlock(&diag->lock);
 }
@@ -207,6 +228,8 @@ add(struct ts_diag *diag, enum ts_severity severity, enum ts_status status,
         .source = diag->source,
     };
     entry->record.source = diag->source ? diag->source->name : NULL;
+    if (diag->source)
+        diag->source->used = true;
     if (site) {
         entry->record.code = copy_text(diag, site->code, "no-memory");
         entry->record.span = site->span;

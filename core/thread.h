@@ -26,4 +26,8 @@ static inline int ts_thread_start(pthread_t *thread, void *(*run)(void *), void 
     return error;
 }
 
+/* Returns how many of the wanted threads a team of OpenMP can have: fewer if the system starts no
+ * more, and 1 in a process that was forked from one that asked for more than 1. */
+int ts_thread_team(int wanted);
+
 #endif

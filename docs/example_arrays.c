@@ -2,7 +2,8 @@
  *
  * A chain on arrays: a volume in memory is smoothed, the result is in an array and its mean is
  * printed.
- *     cc example_arrays.c $(pkg-config --cflags --libs tomostage) -o arrays && ./arrays
+ *     cc example_arrays.c $(pkg-config --cflags --libs tomostage) \
+ *         -Wl,-rpath,$(pkg-config --variable=libdir tomostage) -o arrays && ./arrays
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
  *
  * A scan of a square is projected, and Landweber's iteration finds the square again: x = x + step
  * A' (b - A x). The distance that is left is printed.
- *     cc example_operator.c $(pkg-config --cflags --libs tomostage) -lm -o operator && ./operator
+ *     cc example_operator.c $(pkg-config --cflags --libs tomostage) \
+ *         -Wl,-rpath,$(pkg-config --variable=libdir tomostage) -lm -o operator && ./operator
  */
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
  *
  * Runs at once, in one context: each thread has a chain, a plan and a run of its own, and one
  * processor for it.
- *     cc example_threads.c $(pkg-config --cflags --libs tomostage) -pthread -o threads && ./threads
+ *     cc example_threads.c $(pkg-config --cflags --libs tomostage) \
+ *         -Wl,-rpath,$(pkg-config --variable=libdir tomostage) -pthread -o threads && ./threads
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -40,23 +40,23 @@ struct ts_array {
 };
 
 /* Gives the input that the chain calls "memory NAME" its array. `about` states what the values
- * are: axes with spacing, unit and angles, quantity, unit, geometry and beam; its rank, sizes
- * and dtype have to be those of the array, its data is not looked at, and its bits `valid` are
- * copied. A unit of NULL is "" of an axis and "1" of the values. Lengths in m, cm, um and nm are
- * converted to mm; "", "pixel" and a spacing of 0 mean that no length is known: distances are then
- * in pixels, and a stage that needs mm refuses them. Positions that rise and are
- * within a thousandth of a step of even ones count as `first` and `spacing`. `about` NULL: an
- * intensity with distances of one pixel. All of it is copied but the values, which the caller keeps
- * until the last plan of the chain is destroyed, and changes between runs only. An array in place
- * of an earlier one is for plans that are made later. An array in C order is read where it is; of
- * several volumes or with other strides each slab is copied when it is needed. An array in the
- * memory of a CUDA device is in C order and has one volume, and the chain runs on that device.
- * Images have the types u8 to i32 and f32. TS_BAD_CHAIN: the chain has no such input
- * (memory-unknown). TS_BAD_INPUT: the array cannot be an image (memory-array), or `about` does not
- * describe it (memory-about). ts_plan_create() refuses a scan whose detector has `first` 0, without
- * positions, as one that was not set, unless a stage is given the rotation axis or finds it.
- * Detector positions that fall are listed, and most stages refuse a list: give them times -1, and
- * begin the chain with `flip`. */
+ * are: axes with spacing, unit and angles, quantity, unit, geometry and beam; its rank is 3, its
+ * sizes and dtype have to be those of the array (for one of rank 2 with one slice before them), its
+ * data is not looked at, and its bits `valid` are copied. A unit of NULL is "" of an axis and "1"
+ * of the values. Lengths in m, cm, um and nm are converted to mm; "", "pixel" and a spacing of 0
+ * mean that no length is known: distances are then in pixels, and a stage that needs mm refuses
+ * them. Positions that rise and are within a thousandth of a step of even ones count as `first` and
+ * `spacing`. `about` NULL: an intensity with distances of one pixel. All of it is copied but the
+ * values, which the caller keeps until the last plan of the chain is destroyed, and changes between
+ * runs only. An array in place of an earlier one is for plans that are made later. An array in C
+ * order is read where it is; of several volumes or with other strides each slab is copied when it
+ * is needed. An array in the memory of a CUDA device is in C order and has one volume, and the
+ * chain runs on that device. Images have the types u8 to i32 and f32. TS_BAD_CHAIN: the chain has
+ * no such input (memory-unknown). TS_BAD_INPUT: the array cannot be an image (memory-array), or
+ * `about` does not describe it (memory-about). ts_plan_create() refuses a scan whose detector has
+ * `first` 0, without positions, as one that was not set, unless a stage is given the rotation axis
+ * or finds it. Detector positions that fall are listed, and most stages refuse a list: give them
+ * times -1, and begin the chain with `flip`. */
 TS_PUBLIC enum ts_status ts_chain_set_array(struct ts_chain *chain, const char *name,
                                             const struct ts_array *array,
                                             const struct ts_image *about, struct ts_diag *diag);
@@ -92,7 +92,7 @@ TS_PUBLIC enum ts_status ts_run_set_array(struct ts_run *run, const char *name,
                                           const struct ts_array *array, struct ts_diag *diag);
 /* Takes a slab of slices in host memory, whose first one is slab->z_first, counted through all
  * volumes. The slab is gone when it returns. What it returns, but TS_OK, ends the run with that
- * status (take-failed). */
+ * status, or with TS_RUN_FAILED if it is none (take-failed). */
 typedef enum ts_status ts_take(void *user, const struct ts_image *slab);
 /* Has the run hand an image over in slabs of rising z, one at a time, in place of an array. NULL
  * for `take` does what NULL for an array does. The errors are those of ts_run_set_array(). */

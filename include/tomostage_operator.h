@@ -50,9 +50,9 @@ TS_PUBLIC void ts_operator_describe(const struct ts_operator *op, struct ts_imag
                                     struct ts_image *out);
 
 /* Compute out = A in, out = A' in, and out = A' A in. Both arrays have the three axes of the images
- * that ts_operator_describe() gives, or a batch axis of any length before them, which both have.
- * Their type is TS_F32, and each image is in C order; the stride of the batch axis may be any. They
- * do not overlap, and the images of `out` do not overlap each other.
+ * that ts_operator_describe() gives, or a batch axis of any length from 1 before them, which both
+ * have. Their type is TS_F32, and each image is in C order; the stride of the batch axis may be
+ * any. They do not overlap, and the images of `out` do not overlap each other.
  *
  * On the CPU the arrays are in host memory, and the work is done when the call returns. On a CUDA
  * device they are in its memory, and the work is enqueued on `stream` (a cudaStream_t; NULL: the

@@ -78,7 +78,7 @@ static enum ts_status query_report(const struct answer *answer, struct cuda_devi
 /* A process has one driver, and so one thread that starts it. */
 static struct {
     pthread_t handle;
-    atomic_bool begun;
+    atomic_bool asked, begun; /* ts_cuda_start was called, and there is a thread */
     pthread_mutex_t lock;
     bool joined, given_up; /* under the lock; given_up: starting took too long once */
     pthread_cond_t ended;
@@ -99,6 +99,7 @@ static void *ask_here(void *data)
 void ts_cuda_start(void)
 {
     pthread_mutex_lock(&thread.lock);
+    atomic_store(&thread.asked, true);
     if (!thread.begun) {
         atomic_store(&thread.over, false);
         thread.begun = ts_thread_start(&thread.handle, ask_here, &thread.answer) == 0;
@@ -240,8 +241,10 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     bool late;
     if (thread.begun)
         return wait_for_thread(found, diag);
-    if (ts_cuda_started() || !ts_cuda_driver_present())
-        return ts_cuda_query_here(found, diag); /* CUDA runs already, or there is no driver */
+    /* CUDA runs already, there is no driver, or a caller's process, which is never forked, has no
+     * thread left. */
+    if (ts_cuda_started() || thread.asked || !ts_cuda_driver_present())
+        return ts_cuda_query_here(found, diag);
     *found = (struct cuda_devices){0};
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},

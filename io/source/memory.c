@@ -97,6 +97,8 @@ const char *ts_array_refusal(struct ts_array *array, char text[ARRAY_WRONG])
     const char *wrong = strides_refusal(array);
     if (wrong)
         return wrong;
+    if (array->cuda_device >= 0 && (uintptr_t)array->data % ts_dtype_bytes(array->dtype) != 0)
+        return "is in the memory of a device and begins at no multiple of its element's bytes";
     if (array->cuda_device >= 0 && !has_order_of_c(array))
         return "is in the memory of a device and not in C order";
     if (array->cuda_device >= 0 && array->rank == TS_MAX_RANK)

@@ -13,6 +13,7 @@
 #include "core/arguments.h"
 #include "core/available.h"
 #include "core/memory.h"
+#include "core/thread.h"
 #include "io/source/memory.h"
 #include "pipeline/plan/device_choice.h"
 #include "pipeline/plan/plan.h"
@@ -277,7 +278,7 @@ static enum ts_status make(struct ts_operator *op, const char *stage, const stru
 {
     const struct ts_options options = ts_options_known(given);
     op->allocator = ts_allocator_known(&options);
-    op->threads = options.threads > 0 ? options.threads : ts_processors();
+    op->threads = ts_thread_team(options.threads > 0 ? options.threads : ts_processors());
     enum ts_status status = ts_options_check(&options, diag);
     if (status == TS_OK)
         status = take_device(op, options.device, diag);

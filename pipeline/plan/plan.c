@@ -15,6 +15,7 @@
 
 #include "core/arguments.h"
 #include "core/available.h"
+#include "core/thread.h"
 #include "core/timing.h"
 #include "io/scan/file_kind.h"
 #include "io/scan/foreign.h"
@@ -203,6 +204,21 @@ struct ts_allocator ts_allocator_known(const struct ts_options *options)
     return allocator;
 }
 
+/* Takes fewer threads if a team cannot have all. */
+static void take_team(struct ts_plan *plan, struct ts_diag *diag)
+{
+    const int most = plan->threads > plan->writer_threads ? plan->threads : plan->writer_threads,
+              team = most <= MOST_THREADS ? ts_thread_team(most) : most;
+    if (team == most)
+        return;
+    ts_diag_warning(diag, &(struct diag_site){.code = "threads-few"},
+                    "%d threads do the work of %d: the system starts no more, or this process was "
+                    "forked from one that has threads",
+                    team, most);
+    plan->threads = plan->threads < team ? plan->threads : team;
+    plan->writer_threads = plan->writer_threads < team ? plan->writer_threads : team;
+}
+
 /* Fills the plan's threads, budget, ranks and all else from the options, except the device. Records
    what is wrong with them. Returns the status of another rank that has failed, else TS_OK. */
 static enum ts_status take_options(struct ts_plan *plan, const struct ts_options *options,
@@ -229,6 +245,7 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
     if (plan->threads > MOST_THREADS)
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
                       "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
+    take_team(plan, diag);
     load_rates(plan, options->rates);
     return take_ranks(plan);
 }

@@ -181,7 +181,7 @@ void ts_run_report_iteration(struct run *run, const struct run_position *at,
 }
 
 /* A stage on the CPU calls this during a call for which the walk waits. */
-static void take_iteration(void *user, const struct stage_context *context,
+static bool take_iteration(void *user, const struct stage_context *context,
                            const struct stage_iteration *iteration)
 {
     struct run *run = user;
@@ -190,6 +190,7 @@ static void take_iteration(void *user, const struct stage_context *context,
             atomic_store(&run->iterating, i + 1);
     const struct run_position at = ts_run_position(run);
     ts_run_report_iteration(run, &at, iteration);
+    return !atomic_load(&run->state->stop);
 }
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
@@ -248,7 +249,7 @@ static enum ts_status copy_plan(struct run *run)
         context->set = &node->set;
         context->params = node->set.values;
         context->diag = run->diag;
-        context->listener = run->options->on_event ? &run->listener : NULL;
+        context->listener = &run->listener;
         for (int k = 0; k < STAGE_REFERENCES; k++)
             if (context->references[k])
                 context->references[k] = &nodes[node->inputs[1 + k]].out;

@@ -77,6 +77,7 @@ struct rows_found {
     int64_t n_runs, runs[ROWS_RUNS][2];
     int64_t elsewhere; /* the slice in which it was found, -1 if that is the middle one */
     char slice[24];    /* as it is called */
+    bool own;          /* the stage has a rotation axis of its own */
 };
 
 /* What a node gives, on whichever device it is computed. */

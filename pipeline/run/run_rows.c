@@ -8,6 +8,7 @@
  * than 1 are the beam of the views over that of the flats.
  */
 #include "pipeline/run/run_rows.h"
+#include "pipeline/plan/plan_axis.h"
 
 #include <float.h>
 #include <math.h>
@@ -612,8 +613,9 @@ static enum ts_status find_doubts(const struct look *look, struct rows_found *fo
                                   struct rows_found *center, struct ts_diag *diag)
 {
     struct view_doubts doubts;
-    if (!ts_view_doubts(look->values, &look->views, look->n, ts_run_rows_axis(look->detectors),
-                        &doubts))
+    const double *own = ts_plan_own_center(&look->node->set);
+    if (!ts_view_doubts(look->values, &look->views, look->n,
+                        own ? *own : ts_run_rows_axis(look->detectors), &doubts))
         return ts_diag_no_memory(diag, (size_t)look->n);
     *found = (struct rows_found){doubts.kind, llround(WHOLE * doubts.first),
                                  llround(WHOLE * doubts.second)};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/source/drop_views.h"
+#include "pipeline/plan/plan_axis.h"
 #include "pipeline/run/run_rows.h"
 #include "stages/geometry/view_doubts.h"
 
@@ -223,6 +224,7 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
             (lean.amount > 0 && kind == ROWS_DOUBTED && found.amount == VIEWS_OFF_AXIS))
             continue;
         ts_run_rows_name(&found, slice, in->axes[0].n);
+        found.own = ts_plan_own_center(&node->set) != NULL;
         ts_run_rows_warn(run->diag, &site, (enum rows_kind)kind, &found, in, has_air);
         if (kind == ROWS_DOUBTED && (found.amount == VIEWS_MEET || found.amount == VIEWS_APART))
             hint_at_end(run, i, &found);

@@ -225,7 +225,9 @@ static void warn_of_axis(struct ts_diag *diag, struct diag_site *site,
                     "edges come out double",
                     (double)found->first / ROWS_WHOLE, (double)found->last / ROWS_WHOLE,
                     found->slice);
-    if (found->elsewhere >= 0)
+    if (found->own)
+        ts_diag_hint(diag, "leave its `center` out, and `center: {}` before it finds the axis");
+    else if (found->elsewhere >= 0)
         ts_diag_hint(diag, "`center: {slice: %lld}` before it finds the axis",
                      (long long)found->elsewhere);
     else

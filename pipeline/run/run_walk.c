@@ -480,13 +480,13 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
             if ((status = ts_run_find_slab(run, domain, z, n)) != TS_OK)
                 break;
         }
-        if (i >= plan->n_sources && atomic_load(&run->state->stop))
-            return TS_STOPPED;
         const size_t n_records = ts_diag_count(run->diag);
         status = compute_node(run, i);
         if (status != TS_OK && plan->nodes[i].chain_stage)
             status = find_cause(run, i, z, n, n_records, status);
         run->on_node(run, i);
+        if (status == TS_OK && i >= plan->n_sources - 1 && atomic_load(&run->state->stop))
+            return TS_STOPPED; /* the stage may have ended its iterations because of that */
     }
     if (status == TS_OK)
         status = ts_run_load_slab(run);

@@ -97,9 +97,10 @@ struct stage_iteration {
 
 struct stage_context;
 
-/* A listener is told how far maps are; several threads may call it at once. */
+/* A listener is told how far maps are, and says whether they go on: of one that does not, nobody
+ * uses the result. Several threads may call it at once. */
 struct stage_listener {
-    void (*iterated)(void *user, const struct stage_context *, const struct stage_iteration *);
+    bool (*iterated)(void *user, const struct stage_context *, const struct stage_iteration *);
     void *user;
 };
 
@@ -534,12 +535,13 @@ enum ts_status ts_stage_same_unit(const struct stage_context *context, int refer
  * spacing (code reference-grid). For resolve(). */
 enum ts_status ts_stage_same_spacing(const struct stage_context *context, int reference);
 
-/* Tells the listener of a map, if there is one, about its iterations. */
-static inline void ts_stage_iterated(const struct stage_context *context,
+/* Tells the listener of a map, if there is one, about its iterations. Returns false if the map may
+ * end. */
+static inline bool ts_stage_iterated(const struct stage_context *context,
                                      struct stage_iteration iteration)
 {
-    if (context->listener)
-        context->listener->iterated(context->listener->user, context, &iteration);
+    return !context->listener ||
+           context->listener->iterated(context->listener->user, context, &iteration);
 }
 
 #endif

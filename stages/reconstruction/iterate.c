@@ -131,12 +131,13 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
     }
 }
 
-/* Reports how far the group is. Groups follow one another, each with the same most iterations. */
-static void iterate_report(const struct iterate_group *group, int64_t i, double residual)
+/* Reports how far the group is. Groups follow one another, each with the same most iterations.
+ * Returns false if they may end. */
+static bool iterate_report(const struct iterate_group *group, int64_t i, double residual)
 {
     const int64_t most = group->params->iterations;
     const double slices_done = (double)group->z + (double)group->n * ((double)i / (double)most);
-    ts_stage_iterated(
+    return ts_stage_iterated(
         group->context,
         (struct stage_iteration){i, most, residual, slices_done / (double)group->in->axes[0].n});
 }
@@ -168,8 +169,7 @@ bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *res
         counts[k] += i < iterations && !group->done[k];
         going |= i < iterations && !group->done[k];
     }
-    iterate_report(group, i, largest);
-    return going;
+    return iterate_report(group, i, largest) && going;
 }
 
 static void subtract_row(const void *sinogram, enum ts_dtype dtype, int64_t n, float *values)

@@ -3,6 +3,7 @@
  * Text from outside as a terminal may see it.
  */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,33 @@
 #include "core/utf8.h"
 #include "io/dicom_series/dicom_group.h"
 #include "tests/support/support.h"
+
+/* Texts of good chains go when the next one comes; one that a record points into stays. */
+Test(diag, many_texts_take_no_memory)
+{
+    enum { LENGTH = 100000 };
+    char *text = malloc(LENGTH), *shown = NULL;
+    size_t n_shown;
+    struct ts_diag *diag = ts_diag_create();
+    memset(text, 'x', LENGTH);
+    ts_diag_set_source(diag, "first", "box radius=-1", 13);
+    ts_diag_error(diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "planted", .span = {1, 5, 9}, .stage = "box"}, "no");
+    const size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 1000; i++)
+        ts_diag_set_source(diag, "more", text, LENGTH);
+    cr_expect_lt(mallinfo2().uordblks, before + 2 * LENGTH);
+    FILE *stream = open_memstream(&shown, &n_shown);
+    ts_diag_print(diag, stream);
+    fclose(stream);
+    cr_expect(strstr(shown, "first:1:5: error: box: no [planted]") && strstr(shown, "radius=-1"),
+              "%s", shown);
+    ts_diag_clear(diag);
+    cr_expect_lt(mallinfo2().uordblks, before + 2 * LENGTH);
+    ts_diag_destroy(diag);
+    free(text);
+    free(shown);
+}
 
 Test(diag, text_is_escaped_once)
 {

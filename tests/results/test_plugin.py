@@ -26,12 +26,22 @@ VALUES = (np.arange(12 * 9 * 10).reshape(12, 9, 10) * 37 % 251).astype("i2")
 os.environ.pop("TOMOSTAGE_PLUGINS", None)
 
 
-def compile_plugin(path, *flags, text=None, compiler="cc"):
-    shown = ["-x", "c", "-"] if text else [os.path.join(SOURCE, "datasets/plugins/sharpen_z.c")]
+def compile_plugin(path, *flags, text=None, compiler="cc", source="datasets/plugins/sharpen_z.c"):
+    shown = ["-x", "c", "-"] if text else [os.path.join(SOURCE, source)]
     done = subprocess.run([compiler, "-shared", *(["-fPIC"] if compiler == "cc" else []), "-I", os.path.join(SOURCE, "include"),
                            *flags, *shown, "-o", path], input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     return path
+
+
+@test
+def the_smallest_example_halves_values(folder):
+    small = compile_plugin(f"{folder}/darken.so", "-O2", source="docs/example_plugin.c")
+    values = VALUES.astype("f4")
+    np.save(f"{folder}/v.npy", values)
+    plug("run", "npy v.npy spacing=1,1,1 | darken", "-o", "dark.h5", "--device", "cpu", plugin=small, cwd=folder)
+    with h5py.File(f"{folder}/dark.h5") as file:
+        assert np.array_equal(file["entry/data/data"][:], values / 2)
 
 
 def plug(*arguments, plugin=PLUGIN, **named):

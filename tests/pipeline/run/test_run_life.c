@@ -41,6 +41,8 @@ struct life {
 };
 
 /* Plans a chain whose input `volume`, if it has one, is this array. */
+static void (*listener)(void *user, const struct ts_event *event);
+
 static struct life begin_life(struct ts_context *context, const char *text,
                               const struct ts_array *in)
 {
@@ -49,6 +51,7 @@ static struct life begin_life(struct ts_context *context, const char *text,
     options.device = "cpu";
     options.threads = 2;
     options.force = true;
+    options.on_event = listener;
     ts_diag_clear(diag);
     enum ts_status status =
         ts_context_parse(context, text, strlen(text), "test", folder, &life.chain, diag);
@@ -229,6 +232,44 @@ Test(run_life, a_stop_between_two_executions_ends_the_next)
     cr_assert_eq(ts_run_execute(life.run, diag), TS_STOPPED);
     execute(&life);
     end_life(&life);
+}
+
+static struct ts_run *stopped;
+static int64_t iterations;
+
+static void stop_in_an_iteration(void *user, const struct ts_event *event)
+{
+    (void)user;
+    if (event->kind != TS_EVENT_ITERATION)
+        return;
+    iterations++;
+    if (event->iteration == 3)
+        ts_run_stop(stopped);
+}
+
+/* Also in the last slab, and then the run has not ended well. */
+Test(run_life, a_stop_ends_iterations)
+{
+    static const char *const stages[] = {"sirt iterations=500", "cgls iterations=500"};
+    float values[3 * 16 * 16], result[3 * 16 * 16];
+    const struct ts_array in = array_of(values, 3, 16, 16);
+    for (int i = 0; i < 3 * 16 * 16; i++)
+        values[i] = (float)(i * 37 % 101);
+    listener = stop_in_an_iteration;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        char text[120];
+        snprintf(text, sizeof text, "memory volume | radon views=20 | %s rows=16 columns=16",
+                 stages[i]);
+        struct life life = begin_life(NULL, text, &in);
+        const struct ts_array out = array_of(result, 3, 16, 16);
+        cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+        stopped = life.run;
+        iterations = 0;
+        cr_expect_eq(ts_run_execute(life.run, diag), TS_STOPPED);
+        cr_expect(iterations >= 4 && iterations < 20, "%d", (int)iterations);
+        end_life(&life);
+    }
+    listener = NULL;
 }
 
 /* The stop of a plan is for the run at work, or for the next one; it does not stay. */
