@@ -145,17 +145,45 @@ static void scan_start_narrow(struct scan_start *start, double low, double high)
     start->stated = true;
 }
 
+/* Returns the seconds that a frame lasts; 0 if that is not stated. */
+static double frame_lasts(const struct dicom_image *image)
+{
+    const double lasts = ts_dicom_field_number(image, DICOM_FIELD_frame_duration) * 1e-3;
+    return lasts > 0 ? lasts : 0;
+}
+
+/* Returns true if Acquisition Time is one for all images although their Frame Reference Times are
+ * of frames apart, as Philips has it: then it is that of the scan. */
+static bool uptake_is_one_time(const struct uptake *uptake, double *least)
+{
+    const struct dicom_image *first = uptake->series->images[0];
+    double most = first->frame_reference_ms;
+    bool same = true;
+    *least = most;
+    for (size_t i = 1; i < uptake->series->n_images; i++) {
+        const struct dicom_image *image = uptake->series->images[i];
+        same &= fabs(image->acquired_s - first->acquired_s) <= SAME_S;
+        *least = fmin(*least, image->frame_reference_ms);
+        most = fmax(most, image->frame_reference_ms);
+    }
+    return same && (most - *least) * 1e-3 > fmax(frame_lasts(first), SAME_S);
+}
+
 /* Narrows the start by what each image says: Frame Reference Time counts from the start to some
- * moment of its frame, and Decay Factor is the decay between them. */
+ * moment of its frame, and Decay Factor is the decay between them. If all have the time of the
+ * scan, the images of the first frame say it. */
 static struct scan_start uptake_stated_start(const struct uptake *uptake)
 {
     const struct dicom_series *series = uptake->series;
     struct scan_start start = {-INFINITY, INFINITY, false};
+    double least;
+    const bool one_time = uptake_is_one_time(uptake, &least);
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
-        const double lasts = ts_dicom_field_number(image, DICOM_FIELD_frame_duration) * 1e-3,
-                     factor = ts_dicom_field_number(image, DICOM_FIELD_decay_factor),
-                     after = image->frame_reference_ms * 1e-3, frame = lasts > 0 ? lasts : 0;
+        const double factor = ts_dicom_field_number(image, DICOM_FIELD_decay_factor),
+                     after = image->frame_reference_ms * 1e-3, frame = frame_lasts(image);
+        if (one_time && image->frame_reference_ms > least)
+            continue;
         if (after > 0)
             scan_start_narrow(&start, image->acquired_s - after - SAME_S,
                               image->acquired_s - after + frame + SAME_S);
@@ -169,11 +197,11 @@ static struct scan_start uptake_stated_start(const struct uptake *uptake)
     return start;
 }
 
-/* Returns when the frame had the mean of its decaying activity, from its begin. */
+/* Returns when a frame that lasts so long had the mean of its decaying activity, from its begin. */
 static double uptake_mean_time(const struct uptake *uptake, double lasts)
 {
     const double decays = uptake->decay * lasts;
-    return lasts > 0 ? log(decays / -expm1(-decays)) / uptake->decay : 0;
+    return log(decays / -expm1(-decays)) / uptake->decay;
 }
 
 static const struct dicom_image *uptake_earliest(const struct uptake *uptake)
@@ -186,7 +214,8 @@ static const struct dicom_image *uptake_earliest(const struct uptake *uptake)
 }
 
 /* Finds when the scan began, to which START corrects: Series Time, unless the series was made after
- * its images; then GE's private Scan DateTime, or else Frame Reference Time of the first image. */
+ * its images; then GE's private Scan DateTime, or else what Frame Reference Time of the first image
+ * says, or its Decay Factor of 1. */
 static bool uptake_find_start(struct uptake *uptake, double *seconds)
 {
     const struct dicom_uptake *header = uptake->header;
@@ -195,8 +224,7 @@ static bool uptake_find_start(struct uptake *uptake, double *seconds)
                  by_series = header->series_time_s + day,
                  by_ge = is_dated(earliest) ? header->ge_scan.seconds
                                             : fmod(header->ge_scan.seconds, DAY_S),
-                 lasts = ts_dicom_field_number(first, DICOM_FIELD_frame_duration) * 1e-3,
-                 after = first->frame_reference_ms * 1e-3;
+                 lasts = frame_lasts(first), after = first->frame_reference_ms * 1e-3;
     const struct scan_start stated = uptake_stated_start(uptake);
     if (isnan(earliest))
         return uptake_refuse(uptake, "suv-missing",
@@ -210,6 +238,8 @@ static bool uptake_find_start(struct uptake *uptake, double *seconds)
         *seconds = by_ge <= earliest + SAME_S ? by_ge : NAN;
     if (isnan(*seconds) && after > 0 && lasts > 0)
         *seconds = earliest + uptake_mean_time(uptake, lasts) - after;
+    if (isnan(*seconds) && ts_dicom_field_number(first, DICOM_FIELD_decay_factor) == 1)
+        *seconds = earliest;
     if (isnan(*seconds))
         return uptake_refuse(uptake, "suv-time",
                              "nothing says when the scan began: Series Time (0008,0031) is missing "
@@ -296,7 +326,7 @@ static bool uptake_of_frames(struct uptake *uptake, double factor)
 {
     for (size_t i = 0; i < uptake->series->n_images; i++) {
         struct dicom_image *image = uptake->series->images[i];
-        const double lasts = ts_dicom_field_number(image, DICOM_FIELD_frame_duration) * 1e-3;
+        const double lasts = frame_lasts(image);
         double since = 0;
         if (isnan(image->acquired_s) || !(lasts > 0))
             return uptake_refuse(uptake, "suv-missing",

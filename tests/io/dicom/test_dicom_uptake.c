@@ -25,23 +25,34 @@ struct pet {
     const char *start, *start_datetime, *dose, *half_life;
     const char *ge_scan, *philips_suv, *philips_activity;
     const char *enhanced, *corrected_to;
-    const char *last_weight; /* of the last slice */
-    int injections;          /* 0: one */
+    const char *last_weight, *last_reference; /* of the last slice */
+    int injections;                           /* 0: one */
 };
 
-static const struct pet usual = {"BQML",    "DECY\\ATTN\\SCAT",
-                                 "START",   "20240305",
-                                 "100000",  "20240305",
-                                 "100000",  "",
-                                 "59900",   "120000",
-                                 "1.00632", "75",
-                                 "1.8",     "M",
-                                 "",        "090000",
-                                 "",        "350000000",
-                                 "6586.2",  "",
-                                 "",        "",
-                                 "",        "",
-                                 NULL,      0};
+static const struct pet usual = {.units = "BQML",
+                                 .corrected = "DECY\\ATTN\\SCAT",
+                                 .decay = "START",
+                                 .series_date = "20240305",
+                                 .series_time = "100000",
+                                 .date = "20240305",
+                                 .acquired = "100000",
+                                 .zone = "",
+                                 .reference = "59900",
+                                 .lasts = "120000",
+                                 .factor = "1.00632",
+                                 .weight = "75",
+                                 .size = "1.8",
+                                 .sex = "M",
+                                 .suv_type = "",
+                                 .start = "090000",
+                                 .start_datetime = "",
+                                 .dose = "350000000",
+                                 .half_life = "6586.2",
+                                 .ge_scan = "",
+                                 .philips_suv = "",
+                                 .philips_activity = "",
+                                 .enhanced = "",
+                                 .corrected_to = ""};
 
 static const char *chosen(const char *given, const char *else_text)
 {
@@ -88,7 +99,8 @@ static void make_slice(struct dicom_fixture *f, const struct pet *pet, int z)
     put(f, 0x00541001, "CS", OF(units));
     put(f, 0x00541006, "CS", OF(suv_type));
     put(f, 0x00541102, "CS", OF(decay));
-    put(f, 0x00541300, "DS", OF(reference));
+    put(f, 0x00541300, "DS",
+        pet->last_reference && z == SLICES - 1 ? pet->last_reference : OF(reference));
     put(f, 0x00541321, "DS", OF(factor));
     if (*OF(ge_scan)) {
         put(f, 0x00090010, "LO", "GEMS_PETD_01");
@@ -228,6 +240,10 @@ Test(dicom_uptake, has_decayed_since_the_injection)
         {"a series made later, by its frames",
          {.series_time = "143000", .reference = "359936.855", .factor = ""},
          3300},
+        {"one time for all frames", {.last_reference = "1328700", .factor = ""}, 3600},
+        {"a series made later, whose first frame has not decayed",
+         {.series_time = "143000", .reference = "0", .factor = "1"},
+         3600},
         {"no factor of decay", {.factor = "", .reference = ""}, 3600},
         {"enhanced", {.decay = "", .enhanced = "YES", .corrected_to = "20240305101500"}, 4500},
     };
@@ -308,6 +324,7 @@ Test(dicom_uptake, is_refused_in_doubt)
          "more than a minute"},
         {{.series_time = "143000", .reference = "", .factor = ""}, 0, "suv-time", "nothing says"},
         {{.series_time = "", .reference = "", .factor = ""}, 0, "suv-time", "nothing says"},
+        {{.reference = "1328700", .factor = ""}, 0, "suv-time", "contradicts"},
         {{.factor = "1.2"}, 0, "suv-time", "contradict each other"},
         {{.acquired = ""}, 0, "suv-missing", "Acquisition Time"},
         {{.enhanced = "YES", .decay = ""}, 0, "suv-missing", "Decay Correction DateTime"},
