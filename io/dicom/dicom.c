@@ -78,7 +78,7 @@ static enum ts_status record_attributes(struct dicom_source *source,
                                         const struct dicom_folder *folder,
                                         const struct dicom_series *series, struct ts_diag *diag)
 {
-    char passed_over[512], skipped[32] = "", number[16];
+    char passed_over[512], skipped[32] = "", number[16], suv_factor[32] = "";
     const size_t n_skipped = series->n_suspects + series->n_dropped +
                              folder->n_of[DICOM_UNREADABLE] +
                              (series->damaged ? series->damaged->n_images : 0);
@@ -94,6 +94,8 @@ static enum ts_status record_attributes(struct dicom_source *source,
     const bool burned_in = strcmp(ts_dicom_burned_in(series), "YES") == 0;
     const bool masked = source->mask.boxes && burned_in, shown = burned_in && !masked;
     const struct dicom_loss loss = ts_dicom_loss(series);
+    if (series->uptake_factor > 0)
+        snprintf(suv_factor, sizeof suv_factor, "%.9g", series->uptake_factor);
     const char *scale = params->mr_scale == MR_SCALE_PRECISE ? "precise" : "display";
     const struct source_attribute reports[] = {
         {.name = DICOM_SERIES_OF_INPUT, .value = number},
@@ -105,6 +107,7 @@ static enum ts_status record_attributes(struct dicom_source *source,
         {.name = "lossy_image_compression_method", .value = loss.method},
         {.name = "lossy_image_compression_ratio", .value = loss.ratio},
         {.name = "mr_scale", .value = ts_dicom_has_scale(series) ? scale : ""},
+        {.name = "suv_factor", .value = suv_factor},
         {.name = "warnings", .value = warnings},
     };
     enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);
@@ -162,6 +165,18 @@ static const struct choice mr_scale_choices[] = {
     {"precise", MR_SCALE_PRECISE,
      "those of the private Scale Slope and Scale Intercept, which compare from series to series; "
      "phases are in radians"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice to_suv_choices[] = {
+    {"none", TO_SUV_NONE, "the values are as the header scales them"},
+    {"body_weight", TO_SUV_BODY_WEIGHT, "SUV by body weight, in g/ml"},
+    {"lean_body_mass", TO_SUV_LEAN_BODY_MASS, "SUV by lean body mass (Janmahasatian), in g/ml"},
+    {"lean_body_mass_james", TO_SUV_LEAN_BODY_MASS_JAMES,
+     "the same by James' formula, with 128 for men"},
+    {"body_surface_area", TO_SUV_BODY_SURFACE_AREA,
+     "SUV by body surface area (Du Bois), in cm2/ml"},
+    {"factor", TO_SUV_FACTOR, "activity in Bq/ml times `suv_factor`, in g/ml"},
     {NULL, 0, NULL},
 };
 
@@ -229,6 +244,12 @@ static const struct param dicom_params[] = {
                  "spacing count from 1 along the normal"),
     PARAM(struct dicom_params, mr_scale, .unit = "", .choices = mr_scale_choices,
           .init.choice = MR_SCALE_DISPLAY, .doc = "which values Philips MR images have"),
+    PARAM(struct dicom_params, to_suv, .unit = "", .choices = to_suv_choices,
+          .init.choice = TO_SUV_NONE,
+          .doc = "which standardized uptake values (SUV) a PET series becomes"),
+    PARAM(struct dicom_params, suv_factor, .unit = "g/Bq", .min = 1e-12, .max = 1e6,
+          .derived = "none; to_suv: factor needs it",
+          .doc = "of to_suv: factor: weight by injected dose as it has decayed"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -573,6 +594,18 @@ static enum ts_status choose_and_take(const struct param_set *set, struct dicom_
     return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
 }
 
+/* Checks that a factor is given if, and only if, it is asked for. TS_BAD_CHAIN: suv-factor. */
+static enum ts_status check_suv_factor(const struct param_set *set, struct ts_diag *diag)
+{
+    const struct dicom_params *params = set->values;
+    const bool wanted = params->to_suv == TO_SUV_FACTOR, given = ts_param_given(set, "suv_factor");
+    if (wanted == given)
+        return TS_OK;
+    ts_param_error(set, given ? "suv_factor" : "to_suv", "suv-factor", diag,
+                   "to_suv: factor and suv_factor: NUMBER need each other");
+    return ts_diag_hint(diag, given ? "add to_suv: factor" : "add suv_factor: NUMBER");
+}
+
 /* Scans the files and groups them. The user is told what is odd about the files in every case, also
  * if no series is chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena,
@@ -586,12 +619,16 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
                                       .spacing_tolerance = params->spacing_tolerance,
                                       .stack = params->stack,
                                       .mr_scale = params->mr_scale,
+                                      .to_suv = params->to_suv,
+                                      .suv_factor = params->suv_factor,
                                       .sandbox = set->sandbox};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status =
         ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
     folder->skip = params->unreadable == UNREADABLE_SKIP;
+    if (status == TS_OK)
+        status = check_suv_factor(set, diag);
     if (status == TS_OK)
         status = read_split(set, &folder->split, diag);
     if (status == TS_OK)
@@ -702,6 +739,10 @@ static void dicom_resolve(struct param_set *set, const struct source *source)
     ts_param_idle(set, "uid_key_file");
     if (params->burned_in != BURNED_IN_MASK)
         ts_param_idle(set, "mask_value");
+    if (params->to_suv == TO_SUV_NONE)
+        ts_param_idle(set, "to_suv");
+    if (params->to_suv != TO_SUV_FACTOR)
+        ts_param_idle(set, "suv_factor");
     if (params->positions == POSITIONS_ENDS)
         ts_param_idle(set, "spacing_tolerance");
     if (!ts_param_given(set, "stack"))

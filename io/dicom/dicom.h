@@ -35,6 +35,8 @@ struct dicom_params {
     int32_t duplicates; /* enum dicom_duplicates */
     int64_t stack;
     int32_t mr_scale; /* enum dicom_mr_scale */
+    int32_t to_suv;   /* enum dicom_to_suv */
+    double suv_factor;
     struct ts_numbers slices;
 };
 

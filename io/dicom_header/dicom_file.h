@@ -71,6 +71,27 @@ struct dicom_stream {
     int n_fragments;
 };
 
+/* This is a date and a time of day in seconds, as ts_dicom_parse_time has them, and the offset from
+ * UTC that it ends in. NaN if absent. */
+struct dicom_clock {
+    double seconds, zone_s;
+};
+
+/* This is what standardized uptake values are worked out from (dicom_suv.c). It is never written.
+ * NaN and "" if absent. */
+struct dicom_uptake {
+    double weight_kg, height_m;
+    char sex[DICOM_CODE_MAX];
+    double dose_bq, half_life_s;
+    double series_date_s, series_time_s;
+    double start_s;                    /* Radiopharmaceutical Start Time, of a day */
+    struct dicom_clock start, ge_scan; /* the same with its date; when a GE scan began */
+    struct dicom_clock corrected_to;   /* of enhanced PET: to when its decay is corrected */
+    char decay_corrected[DICOM_CODE_MAX];
+    double philips_factor; /* SUV by body weight for each count, as Philips states it */
+    bool several;          /* injections */
+};
+
 /* This is what the header states of one image file as a whole. Every number was checked against the
  * file. An empty text is absent. */
 struct dicom_file {
@@ -112,6 +133,7 @@ struct dicom_file {
     bool overlays;      /* overlays are stated to be in the bits of the pixels */
     double
         activity_scale; /* of PET, as Philips states it for counts: Bq/ml a count; NaN if absent */
+    struct dicom_uptake uptake;
     bool words; /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
     int64_t frames;
     double tilt_degree; /* only to warn; NaN if absent */

@@ -467,6 +467,17 @@ static void init_scan(struct scan *scan, const char *path)
 {
     struct dicom_image *image = &scan->image;
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
+    scan->file->uptake = (struct dicom_uptake){.weight_kg = NAN,
+                                               .height_m = NAN,
+                                               .dose_bq = NAN,
+                                               .half_life_s = NAN,
+                                               .series_date_s = NAN,
+                                               .series_time_s = NAN,
+                                               .start_s = NAN,
+                                               .start = {NAN, NAN},
+                                               .ge_scan = {NAN, NAN},
+                                               .corrected_to = {NAN, NAN},
+                                               .philips_factor = NAN};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances =
         scan->file->concatenation_files = NAN;
     image->real_slope = image->real_intercept = NAN;
@@ -510,7 +521,8 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
 static bool dicom_is_open(uint32_t tag)
 {
     return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) ||
-           tag == DICOM_TAG(0x0028, 0x3000) || tag == DICOM_TAG(0x0040, 0x9096);
+           tag == DICOM_TAG(0x0028, 0x3000) || tag == DICOM_TAG(0x0040, 0x9096) ||
+           tag == DICOM_DOSE_SEQUENCE;
 }
 
 /* Reads a file from its first element to its end. Returns false if it is no image. */

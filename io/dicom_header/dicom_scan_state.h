@@ -15,10 +15,13 @@
 /* Functional groups of all frames. */
 #define DICOM_SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
 
+/* The Radiopharmaceutical Information Sequence of PET: doses, each with its time. */
+#define DICOM_DOSE_SEQUENCE DICOM_TAG(0x0054, 0x0016)
+
 enum { DICOM_PREAMBLE_BYTES = 128, DICOM_MAGIC_END = 132, DICOM_START_BYTES = DICOM_MAGIC_END + 8 };
 
 enum {
-    DICOM_MAX_WANTED = 160,
+    DICOM_MAX_WANTED = 192,
     DICOM_MAX_BLOCKS = 32,
     DICOM_MAX_FRAMES = 100000 /* of one file */
 };

@@ -37,8 +37,12 @@ enum value_kind {
                        has */
     VALUE_ZONE,     /* an offset from UTC in seconds; NaN if it is none */
     VALUE_DATE,     /* DA in seconds; NaN if it is none */
-    VALUE_PLACE,    /* struct dicom_place: where the value lies */
-    VALUE_PRESENCE  /* bool: the element is there */
+    /* Two that only uptake values need, so that nothing is said of one that cannot be read: */
+    VALUE_ASIDE,   /* a number of any VR as double; NaN if it is none */
+    VALUE_CLOCK,   /* DA, TM or DT in seconds of the local clock, and, of two numbers, its offset
+                      from UTC; NaN if it is none */
+    VALUE_PLACE,   /* struct dicom_place: where the value lies */
+    VALUE_PRESENCE /* bool: the element is there */
 };
 
 /* These texts reserve blocks of private elements. */
@@ -55,6 +59,7 @@ enum creator {
     PHILIPS_MR_5,
     UIH_IMAGE,
     PHILIPS_PET,
+    GE_PET,
     CREATORS
 };
 static const char *const creators[CREATORS] = {
@@ -69,6 +74,7 @@ static const char *const creators[CREATORS] = {
     [PHILIPS_MR_5] = "Philips MR Imaging DD 005",
     [UIH_IMAGE] = "Image Private Header",
     [PHILIPS_PET] = "Philips PET Private Group",
+    [GE_PET] = "GEMS_PETD_01",
 };
 
 struct wanted {
@@ -320,6 +326,15 @@ static void store_time(struct scan *scan, const struct wanted *want,
         note_unread(scan, want, element, bytes, length);
 }
 
+/* Stores a date or a time, and the offset from UTC that it ends in if the field has room for it. */
+static void store_clock(const struct wanted *want, const char *bytes, size_t length, double *field)
+{
+    field[0] = want->tag == TAG(0x0008, 0x0021) ? ts_dicom_parse_date(bytes, length)
+                                                : ts_dicom_parse_time(bytes, length);
+    if (want->size == 2)
+        field[1] = ts_dicom_parse_zone(bytes, length);
+}
+
 /* Stores the indexes that frames have along the dimensions of their file. A list that was cut by
  * its buffer is longer than the field, too. */
 static void store_indexes(const struct wanted *want, const unsigned char *bytes, size_t length,
@@ -446,6 +461,15 @@ static bool dicom_values_store(const struct wanted *want, const char *bytes, siz
     case VALUE_DATE:
         store_time(scan, want, element, bytes, length);
         return true;
+    case VALUE_ASIDE:
+        *(double *)field =
+            ts_dicom_is_no_number(bytes, length, element->vr, false, big_endian)
+                ? NAN
+                : ts_dicom_parse_number(bytes, length, element->vr, false, big_endian);
+        return true;
+    case VALUE_CLOCK:
+        store_clock(want, bytes, length, field);
+        return true;
     case VALUE_PLACE:
     case VALUE_PRESENCE:
         return true;
@@ -493,6 +517,10 @@ static bool has_value(struct scan *scan, int i, const struct dicom_element *elem
                          scanner's; values may be mapped, and flows encoded, in several ways */
     if (repeats_weighting(scan, want))
         return false;
+    if (scan->met[i] && want->parent == DICOM_DOSE_SEQUENCE) {
+        scan->file->uptake.several = true; /* which only uptake values do not allow */
+        return false;
+    }
     if (scan->met[i]) {
         ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name,
                         element->tag >> 16, element->tag & 0xFFFF);

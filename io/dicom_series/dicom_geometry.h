@@ -27,6 +27,14 @@ enum dicom_positions { POSITIONS_FIT, POSITIONS_ENDS };
 enum dicom_tilt { TILT_KEEP, TILT_REFUSE };
 enum dicom_duplicates { DUPLICATES_REFUSE, DUPLICATES_FIRST };
 enum dicom_mr_scale { MR_SCALE_DISPLAY, MR_SCALE_PRECISE };
+enum dicom_to_suv {
+    TO_SUV_NONE,
+    TO_SUV_BODY_WEIGHT,
+    TO_SUV_LEAN_BODY_MASS, /* of Janmahasatian */
+    TO_SUV_LEAN_BODY_MASS_JAMES,
+    TO_SUV_BODY_SURFACE_AREA,
+    TO_SUV_FACTOR
+};
 
 /* This is the default of spacing_tolerance, and below it the largest one, in percent. If a slice is
  * missing, others lie 11 % or more off the line, so that no tolerance hides it. */
@@ -42,6 +50,8 @@ struct dicom_rules {
     double spacing_tolerance; /* in percent of the spacing */
     int64_t stack;            /* from 1; 0: the slices have to be one stack */
     int32_t mr_scale;         /* enum dicom_mr_scale */
+    int32_t to_suv;           /* enum dicom_to_suv */
+    double suv_factor;        /* of TO_SUV_FACTOR: g/ml for each Bq/ml */
     struct sandbox *sandbox;  /* of the processes that decode; NULL: that of the process */
 };
 
@@ -53,7 +63,8 @@ extern const struct dicom_rules ts_dicom_default_rules;
  * scan. */
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules);
 /* Fills dtype, quantity and unit of series->image (dicom_quantity.c). If the rules want precise
- * values, slope and intercept of the images become those of the scanner's private scale. */
+ * values, slope and intercept of the images become those of the scanner's private scale; the same of
+ * uptake values. */
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules);
 /* Returns true if all images state the scale of precise values. */
 bool ts_dicom_has_scale(const struct dicom_series *series);

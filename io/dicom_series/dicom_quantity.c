@@ -19,6 +19,7 @@
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_kind.h"
 #include "io/dicom_series/dicom_geometry.h"
+#include "io/dicom_series/dicom_uptake.h"
 #include "io/source/source.h"
 
 static void choose_dtype(struct dicom_series *series)
@@ -367,6 +368,7 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
         warn_of_scales(series);
     choose_unit(series);
     warn_of_mapping(series);
+    ts_dicom_take_uptake(series, rules);
     choose_dtype(series);
     warn_of_padding(series);
 }

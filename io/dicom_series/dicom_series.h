@@ -47,6 +47,7 @@ struct dicom_series {
     bool left_out;                             /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image; /* where clean: shape, spacing, geometry, dtype, unit, quantity */
+    double uptake_factor;  /* by which values became uptake values, of the first image; 0: none */
     char **warnings;       /* e.g. that Spacing Between Slices disagrees with the positions */
     size_t n_warnings, n_unlisted; /* n_unlisted: those that the last of n_warnings counts */
     /* The chain may allow these lacks (dicom_non_images.h has them as a list): files that may be

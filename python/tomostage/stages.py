@@ -2031,6 +2031,8 @@ def dicom(
     duplicates: Literal["refuse", "first"] | Sweep | None = None,
     stack: Integer | None = None,
     mr_scale: Literal["display", "precise"] | Sweep | None = None,
+    to_suv: Literal["none", "body_weight", "lean_body_mass", "lean_body_mass_james", "body_surface_area", "factor"] | Sweep | None = None,
+    suv_factor: Number | None = None,
     slices: Numbers | None = None,
 ) -> Chain:
     """One series of DICOM files, of CT, MR or PET: slices, multi-frame images or mosaics as a volume or several.
@@ -2093,6 +2095,15 @@ def dicom(
         - display: those of Rescale Slope and Intercept, as every viewer shows them
         - precise: those of the private Scale Slope and Scale Intercept, which compare from series to series; phases
           are in radians
+    to_suv: which standardized uptake values (SUV) a PET series becomes (default: none)
+        - none: the values are as the header scales them
+        - body_weight: SUV by body weight, in g/ml
+        - lean_body_mass: SUV by lean body mass (Janmahasatian), in g/ml
+        - lean_body_mass_james: the same by James' formula, with 128 for men
+        - body_surface_area: SUV by body surface area (Du Bois), in cm2/ml
+        - factor: activity in Bq/ml times `suv_factor`, in g/ml
+    suv_factor: of to_suv: factor: weight by injected dose as it has decayed [g/Bq] (default: none; to_suv: factor needs
+        it)
     slices: which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without the end;
         absent: all, and of flats and darks those of `input`
     """

@@ -212,6 +212,14 @@ def volumes(folder):
     series(folder, "mr", setting(Modality="MR", SOPClassUID="1.2.840.10008.5.1.4.1.1.4"))
     carry(folder, "dicom mr mr_scale=precise", "mr_scale: display takes the values of Rescale Slope", "dicom mr mr_scale=display",
           ct.shape)
+    pet = dict(Modality="PT", SOPClassUID="1.2.840.10008.5.1.4.1.1.128")
+    series(folder, "pet", setting(**pet, Units="BQML"))
+    series(folder, "cps", setting(**pet, Units="PROPCPS"))
+    carry(folder, "dicom pet to_suv=body_weight", "to_suv: factor, suv_factor: NUMBER takes one that you work out",
+          "dicom pet to_suv=factor suv_factor=0.5", 0.5 * ct)
+    carry(folder, "dicom pet to_suv=factor", "add suv_factor: NUMBER", "dicom pet to_suv=factor suv_factor=0.5", 0.5 * ct)
+    carry(folder, "dicom pet suv_factor=2", "add to_suv: factor", "dicom pet to_suv=factor suv_factor=2", 2 * ct)
+    carry(folder, "dicom cps to_suv=body_weight", "leave to_suv out: the values stay as they are", "dicom cps", ct)
     shutil.copytree(f"{folder}/ct", f"{folder}/copies")
     os.makedirs(f"{folder}/copies/more")
     file = pydicom.dcmread(f"{folder}/ct/IM0002.dcm")

@@ -22,7 +22,7 @@ TOOTH, HEAD = "projections/tomopy_tooth/tooth.h5", "ct/philips_head_5mm_mixed/di
 # These files stand in the folder before the page's first command: {name: path below TOMOSTAGE_DATA}.
 PAGES = {"README.md": {}, "docs/tutorial.md": {"tooth.h5": TOOTH, "S21570": HEAD},
          "docs/masks.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/report.md": {"sts001": "ct/ibsi_sts001/dicom"},
-         "docs/preview.md": {"sts001": "ct/ibsi_sts001/dicom"},
+         "docs/preview.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/recipes.md": {"sts001": "ct/ibsi_sts001/dicom"},
          "docs/reconstruction-study.md": {}, "docs/comparing.md": {}, "docs/batch.md": {},
          "docs/sweeps.md": {}, "docs/resuming.md": {}}
 SHOWN = {"docs/cluster.md": "datasets/workflows/slurm.sbatch"}
