@@ -225,10 +225,18 @@ static void get_slice(const struct ts_array *array, int64_t i, void *packed)
                from + y * array->stride[array->rank - 2], bytes);
 }
 
+unsigned char *ts_array_slice(const struct ts_array *array, int64_t i)
+{
+    const bool aligned = (uintptr_t)array->data % ts_dtype_bytes(array->dtype) == 0;
+    return aligned && has_order_of_c(array) ? slice_of(array, i) : NULL;
+}
+
 void ts_array_put(const struct ts_array *array, int64_t i, const void *packed)
 {
     const size_t bytes = (size_t)row_bytes(array);
     unsigned char *to = slice_of(array, i);
+    if (to == packed)
+        return;
     for (int64_t y = 0; y < array->n[array->rank - 2]; y++)
         memcpy(to + y * array->stride[array->rank - 2],
                (const unsigned char *)packed + (size_t)y * bytes, bytes);

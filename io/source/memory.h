@@ -40,7 +40,10 @@ bool ts_array_meets(const struct ts_array *a, const struct ts_array *b);
 bool ts_array_meets_itself(const struct ts_array *array);
 /* What is wrong with an array for results that does, and the way out. */
 extern const char ts_array_overlap[], ts_array_overlap_hint[];
-/* Copies `packed` to slice i, counted through all axes before the last two. */
+/* Returns the place of slice i, counted through all axes before the last two, if slices from there
+ * on can be used as those of an image, else NULL. */
+unsigned char *ts_array_slice(const struct ts_array *array, int64_t i);
+/* Copies `packed` to slice i, unless it is there. */
 void ts_array_put(const struct ts_array *array, int64_t i, const void *packed);
 
 /* Checks an array and its description, and makes what a chain keeps of them, for one user. `name`

@@ -411,6 +411,10 @@ bool ts_run_holds(const struct run *run, int32_t node);
 bool ts_run_leaves(const struct run *run, int32_t node);
 /* Returns the function of the library's caller that takes the image of this node, or NULL. */
 const struct run_taker *ts_run_taker(const struct run *run, int32_t node);
+/* Returns where in the caller's array the slices of this slab are computed, if they can be there:
+ * on the CPU, in an array in C order, of an image of which no slices are needed again. Else NULL.
+ */
+unsigned char *ts_run_in_array(const struct run *run, int32_t node, const struct plan_step *step);
 /* Reports what a caller's function has answered for a slab, unless it is TS_OK. */
 enum ts_status ts_run_taken(const struct run *run, int32_t node, const struct ts_image *slab,
                             enum ts_status answer);

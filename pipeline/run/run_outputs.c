@@ -13,6 +13,7 @@
 
 #include "io/file/file_commit.h"
 #include "io/file/publish_lock.h"
+#include "io/source/memory.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
@@ -388,6 +389,18 @@ const struct run_taker *ts_run_taker(const struct run *run, int32_t node)
         if (run->plan->nodes[node].leader == run->options->takers[i].node)
             return &run->options->takers[i];
     return NULL;
+}
+
+unsigned char *ts_run_in_array(const struct run *run, int32_t node, const struct plan_step *step)
+{
+    const struct ts_plan *plan = run->plan;
+    const struct plan_node *here = &plan->nodes[node];
+    const struct run_taker *taker = ts_run_taker(run, node);
+    if (!taker || taker->take || ts_run_stays_there(taker) || plan->cuda || plan->n_ranks > 1 ||
+        here->keep || here->source || here->image_node != node ||
+        here->buffer_slices > plan->slab_slices || step->todo.n != 1)
+        return NULL;
+    return ts_array_slice(&taker->array, ts_run_place(run, node, step->todo.at[0].first));
 }
 
 bool ts_run_holds(const struct run *run, int32_t node)

@@ -136,8 +136,8 @@ static enum ts_status read_slices(struct run *run, int32_t i, struct ts_image *t
 
 /* ---- one slab -------------------------------------------------------------------------------- */
 
-/* Returns the place of a span that is to be computed: in the node's buffer, or in its whole image
-   if the node is kept. */
+/* Returns the place of a span that is to be computed: in the node's buffer, in its whole image if
+   the node is kept, or in the caller's array. */
 static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *offset)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
@@ -145,7 +145,8 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     const struct span todo = run->now[i].todo.at[span];
     struct ts_image whole = plan->out;
     const size_t copy = (size_t)(ts_run_turn(run, run->slab_number) % node->copies);
-    whole.data = node->buffer + copy * node->copy_bytes;
+    whole.data = ts_run_in_array(run, i, &run->now[i]);
+    whole.data = whole.data ? whole.data : node->buffer + copy * node->copy_bytes;
     if (whole.masked)
         whole.valid = (uint64_t *)(void *)(node->valid + copy * node->valid_bytes);
     if (plan->keep) {
