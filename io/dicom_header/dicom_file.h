@@ -46,6 +46,8 @@ struct dicom_unread {
     char vr[3];
     bool tells; /* the number tells images apart, or says where they lie or what they mean, so that
                    its absence might make one volume of several */
+    size_t field; /* offset of its number in struct dicom_image, which another element may give;
+                     0: no other one does */
 };
 
 /* These attributes say to which series an image belongs, rather than what it shows: dicom_join.c
