@@ -643,6 +643,18 @@ static enum ts_status check_turn(const struct volume_layout *layout,
                             header->b, header->c, header->d);
 }
 
+/* Returns true if the transform gives no voxel a place, or several voxels one: nothing can resample
+ * such a volume. */
+static bool is_singular(const double transform[3][4])
+{
+    double size = 1;
+    for (int d = 0; d < 3; d++)
+        size *= sqrt(transform[0][d] * transform[0][d] + transform[1][d] * transform[1][d] +
+                     transform[2][d] * transform[2][d]);
+    return !(fabs(determinant(transform)) > 1e-9 * size) ||
+           !isfinite(size + transform[0][3] + transform[1][3] + transform[2][3]);
+}
+
 /* The spacings are those of pixdim if the lengths of the transform's columns agree with them. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
@@ -656,6 +668,11 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
         "'NEW.nii'), and then input: {nifti: NEW.nii}, resamples it; without a transform that is "
         "wrong (sform_code 0, qform_code 0) it is read without its place";
     layout->has_transform = ts_nifti_transform(header, layout->transform);
+    if (layout->has_transform && is_singular(layout->transform))
+        layout->unplaced_hint =
+            "in Python: i = nibabel.load('FILE'); i.header['sform_code'] = i.header['qform_code'] "
+            "= 0; nibabel.Nifti1Image(i.dataobj, None, i.header).to_filename('NEW.nii'), and then "
+            "input: {nifti: NEW.nii}, reads it without its place";
     for (int d = 0; d < 3; d++) {
         double length = 0;
         for (int i = 0; i < 3; i++) {
@@ -687,7 +704,7 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
                             "and no sform: its qform is mirrored along it, and other programs may "
                             "not mirror it",
                             layout->path, "xyz"[d], header -> pixdim[1 + d]);
-    if (!(header->sform > 0))
+    if (!(header->sform > 0) || is_singular(layout->transform)) /* which is refused */
         return;
     if (header->qform > 0) {
         const double apart = ts_nifti_apart(header, &tolerance, &mirrored);
