@@ -251,14 +251,6 @@ static void check_pixels(struct region_file *file, struct seg *seg)
                         seg->pixel_bytes, needed);
 }
 
-static bool is_listed(const struct seg *seg, int64_t number)
-{
-    for (size_t i = 0; i < seg->n_segments; i++)
-        if (seg->segments[i].number == number)
-            return true;
-    return false;
-}
-
 /* Takes the background of labels out of the list, for it is no region: the segment that Pixel
  * Padding Value names, or if there is no such value segment 0. */
 static void drop_background(struct seg *seg)
@@ -276,6 +268,8 @@ static void check_frames(struct region_file *file, struct seg *seg)
     struct scan *scan = &file->scan;
     const int64_t least = seg->coding == SEG_LABELS ? 0 : 1;
     drop_background(seg);
+    const struct region **sorted =
+        ts_region_sort(file, seg->segments, seg->n_segments, "seg-segments");
     if (seg->n_frames == 0 || (int64_t)seg->n_frames != seg->claimed_frames)
         ts_dicom_refuse(scan, "seg-frames",
                         "has functional groups of %zu frames, and claims %" PRId64, seg->n_frames,
@@ -283,7 +277,7 @@ static void check_frames(struct region_file *file, struct seg *seg)
     for (size_t i = 0; i < seg->n_segments && !file->file.refusal; i++)
         if (seg->segments[i].number < least)
             ts_dicom_refuse(scan, "seg-segments", "has a segment without a number");
-    for (size_t i = 0; i < seg->n_frames && !file->file.refusal; i++) {
+    for (size_t i = 0; i < seg->n_frames && sorted && !file->file.refusal; i++) {
         const struct seg_frame *frame = &seg->frames[i];
         const double *o = frame->orientation;
         const bool placed = fabs(ts_length(o) - 1) <= 1e-3 && fabs(ts_length(o + 3) - 1) <= 1e-3 &&
@@ -296,10 +290,12 @@ static void check_frames(struct region_file *file, struct seg *seg)
                             "does not say where frame %zu lies: Plane Position, Plane Orientation "
                             "and Pixel Measures are needed",
                             i + 1);
-        else if (seg->coding != SEG_LABELS && !is_listed(seg, frame->segment))
+        else if (seg->coding != SEG_LABELS &&
+                 !ts_region_is_listed(sorted, seg->n_segments, frame->segment))
             ts_dicom_refuse(scan, "seg-segments",
                             "has frame %zu of a segment that it does not describe", i + 1);
     }
+    free(sorted);
 }
 
 /* Finds the fragments of each frame. No codec makes a frame much longer than it is: RLE adds a byte

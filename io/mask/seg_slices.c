@@ -174,7 +174,7 @@ struct seg_file {
     bool located;     /* `places` are known: if planar, those of every slice */
     int64_t chosen;   /* number of the segment; -1: all */
     double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
-    bool listed[1 << 16]; /* by the stored value: a label of a segment, or the background */
+    bool listed[1 << 16];        /* by the stored value: a label of a segment, or the background */
     unsigned char *pixels;       /* of one frame */
     struct seg_decoder *decoder; /* of compressed frames; else NULL */
     /* of each pixel of a slice: the plane and the pixel there that it is in; slot -1: none */
@@ -287,11 +287,9 @@ static enum ts_status make_map(struct seg_file *seg, const struct mask_request *
         if (first[i].slot == first[i - 1].slot &&
             (labels || first[i].segment == first[i - 1].segment))
             return ts_mask_refuse(&seg->base, "seg-frames", request->diag,
-                                  "has frames %" PRId64 " and %" PRId64
-                                  " in one plane, of %s",
+                                  "has frames %" PRId64 " and %" PRId64 " in one plane, of %s",
                                   first[i - 1].number + 1, first[i].number + 1,
-                                  labels ? "which each pixel has one number"
-                                         : "one segment");
+                                  labels ? "which each pixel has one number" : "one segment");
     for (int d = 0; d < 3; d++) {
         lattice.m[d][0] = first->orientation[d] * first->spacing_mm[1];
         lattice.m[d][1] = first->orientation[3 + d] * first->spacing_mm[0];
@@ -370,7 +368,8 @@ static void locate(struct seg_file *seg, int64_t z)
         }
 }
 
-/* What a pixel has, in place of a label, if its value is that of no segment, or more than a whole. */
+/* What a pixel has, in place of a label, if its value is that of no segment, or more than a whole.
+ */
 enum { UNKNOWN_LABEL = -1 };
 
 /* Returns the stored value of a pixel of the frame in seg->pixels, whose first bit is bit
@@ -380,9 +379,9 @@ static int32_t stored_at(const struct seg_file *seg, int shift, int32_t place)
     const int64_t bit = shift + (int64_t)place;
     if (seg->seg.bits == 1)
         return seg->pixels[bit / 8] >> bit % 8 & 1;
-    return seg->seg.bits == 8 ? seg->pixels[place]
-                              : ts_dicom_u16(seg->pixels + 2 * (size_t)place,
-                                             seg->file->walk.big_endian);
+    return seg->seg.bits == 8
+               ? seg->pixels[place]
+               : ts_dicom_u16(seg->pixels + 2 * (size_t)place, seg->file->walk.big_endian);
 }
 
 /* Returns the label of a pixel that has this value. 0: none. */
@@ -490,7 +489,8 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct seg_file *seg = (const struct seg_file *)base;
-    return sizeof *seg + seg_frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
+    return sizeof *seg + seg_frame_bytes(&seg->seg) +
+           2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
            (seg->decoder ? seg_decoder_bytes(seg->decoder) : 0);
 }
 

@@ -643,18 +643,6 @@ static enum ts_status check_turn(const struct volume_layout *layout,
                             header->b, header->c, header->d);
 }
 
-/* Returns true if the transform gives no voxel a place, or several voxels one: nothing can resample
- * such a volume. */
-static bool is_singular(const double transform[3][4])
-{
-    double size = 1;
-    for (int d = 0; d < 3; d++)
-        size *= sqrt(transform[0][d] * transform[0][d] + transform[1][d] * transform[1][d] +
-                     transform[2][d] * transform[2][d]);
-    return !(fabs(determinant(transform)) > 1e-9 * size) ||
-           !isfinite(size + transform[0][3] + transform[1][3] + transform[2][3]);
-}
-
 /* The spacings are those of pixdim if the lengths of the transform's columns agree with them. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
@@ -662,17 +650,13 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
     /* This program always states mm if it knows lengths; others do not. */
     const bool is_unitless =
         !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
+    double size = 1, origin = 0;
     layout->upwards = true;
     layout->unplaced_hint =
         "in Python: nibabel.save(nibabel.processing.resample_to_output(nibabel.load('FILE')), "
         "'NEW.nii'), and then input: {nifti: NEW.nii}, resamples it; without a transform that is "
         "wrong (sform_code 0, qform_code 0) it is read without its place";
     layout->has_transform = ts_nifti_transform(header, layout->transform);
-    if (layout->has_transform && is_singular(layout->transform))
-        layout->unplaced_hint =
-            "in Python: i = nibabel.load('FILE'); i.header['sform_code'] = i.header['qform_code'] "
-            "= 0; nibabel.Nifti1Image(i.dataobj, None, i.header).to_filename('NEW.nii'), and then "
-            "input: {nifti: NEW.nii}, reads it without its place";
     for (int d = 0; d < 3; d++) {
         double length = 0;
         for (int i = 0; i < 3; i++) {
@@ -681,12 +665,20 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
         }
         layout->transform[d][3] *= mm * (d < 2 ? -1 : 1);
         length = sqrt(length);
+        size *= length;
+        origin += layout->transform[d][3];
         const double spacing = fabs(header->pixdim[1 + d]) * mm;
         const bool agree = !layout->has_transform || fabs(spacing - length) <= 1e-5 * length;
         layout->spacing[d] = agree ? spacing : length;
         if (!(layout->spacing[d] < 1e9) || (is_unitless && !layout->has_transform))
             layout->spacing[d] = 0;
     }
+    /* Nothing can resample what gives voxels no place, or several voxels one. */
+    if (!(fabs(determinant(layout->transform)) > 1e-9 * size) || !isfinite(origin))
+        layout->unplaced_hint =
+            "in Python: i = nibabel.load('FILE'); i.header['sform_code'] = i.header['qform_code'] "
+            "= 0; nibabel.Nifti1Image(i.dataobj, None, i.header).to_filename('NEW.nii'), and then "
+            "input: {nifti: NEW.nii}, reads it without its place";
 }
 
 /* Warns of a header whose two transforms differ: the one that is not used may be right. */
@@ -704,7 +696,7 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
                             "and no sform: its qform is mirrored along it, and other programs may "
                             "not mirror it",
                             layout->path, "xyz"[d], header -> pixdim[1 + d]);
-    if (!(header->sform > 0) || is_singular(layout->transform)) /* which is refused */
+    if (!(header->sform > 0) || ts_volume_transform_fault(layout->transform)) /* which is refused */
         return;
     if (header->qform > 0) {
         const double apart = ts_nifti_apart(header, &tolerance, &mirrored);

@@ -339,7 +339,8 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
         const int number = fixture->numbers && i > 0 ? fixture->numbers[i - 1] : i;
         ts_region_open_level(&stream, 0);
         ts_region_put_us(&stream, 0x00620004, (unsigned)number);
-        snprintf(text, sizeof text, "segment %d", number);
+        const bool again = fixture->numbers && i > 1 && fixture->numbers[i - 2] == number;
+        snprintf(text, sizeof text, again ? "another %d" : "segment %d", number);
         ts_region_put_text(&stream, 0x00620005, "LO", text);
         ts_region_close_level(&stream);
     }

@@ -224,7 +224,9 @@ static void make_labels(const int to[3])
     fixture.n_frames = NZ;
     for (int i = 0; i < NZ; i++)
         for (int k = 0; k < NX * NY; k++)
-            pixels[i][k] = (unsigned char)(pixels[i][k] ? to[1] : pixels[i + NZ][k] ? to[2] : to[0]);
+            pixels[i][k] = (unsigned char)(pixels[i][k]        ? to[1]
+                                           : pixels[i + NZ][k] ? to[2]
+                                                               : to[0]);
 }
 
 /* Returns the labels, in which number `to[i]` stands for label i. */
@@ -309,6 +311,10 @@ Test(mask_seg, values_that_the_header_does_not_know)
     fixture.numbers = numbers;
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_refused(&opened, "", "seg-values");
+    make_plain();
+    fixture.numbers = (int[]){1, 1}; /* which of the two has a frame is not known */
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-segments");
     make_labels((int[]){0, 100, 200}); /* of 200 */
     fixture.type = "FRACTIONAL";
     ts_seg_write(&fixture, frames, opened.path);
