@@ -75,9 +75,9 @@ enum ts_status ts_dicom_refuse_no_images(const struct dicom_folder *folder, stru
     size_t used = 0, named = 0;
     bool regions = false;
     ts_dicom_passed_over(folder, reasons, sizeof reasons);
-    for (size_t i = 0; i < folder->n_others; i++) {
-        const struct dicom_other *other = &folder->others[i];
-        if (!other->noun)
+    for (size_t i = 0; i < 2 * folder->n_others; i++) { /* those of regions first */
+        const struct dicom_other *other = &folder->others[i % folder->n_others];
+        if (!other->noun || other->regions != (i < folder->n_others))
             continue;
         regions |= other->regions;
         if (named < DICOM_MAX_NAMED) {

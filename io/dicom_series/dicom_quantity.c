@@ -343,7 +343,7 @@ static const char *differing_unit(const struct dicom_image *a, const struct dico
     if (strcmp(a->file->dose_units, b->file->dose_units) != 0)
         return "Dose Units";
     return strcmp(a->file->photometric, b->file->photometric) != 0 ? "Photometric Interpretation"
-                                                                    : NULL;
+                                                                   : NULL;
 }
 
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules)

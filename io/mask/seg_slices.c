@@ -245,7 +245,8 @@ static bool find_step(struct seg *seg, const struct mask_request *request, doubl
            try_distance(seg, normal, first->between_mm, step) ||
            (isfinite(nearest) && try_distance(seg, normal, nearest, step)) ||
            try_distance(seg, normal, first->thickness_mm, step) ||
-           (seg->n_frames == 1 && try_distance(seg, normal, ts_length(slices), step));
+           (seg->n_frames == 1 && try_distance(seg, normal, ts_length(slices), step)) ||
+           (fabs(along) > 1e-6 && try_distance(seg, slices, 1, step));
 }
 
 /* Sorts the frames along the normal of the first one, by a number that `slot` holds meanwhile. */

@@ -300,7 +300,7 @@ int ts_chain_path_param(const struct source_format *format)
    text is neither. */
 static bool hint_at_path(const struct builder *builder, const char *path)
 {
-    const char *format = ts_source_format_of_path(path), *dot = strrchr(path, '.'), *or = "";
+    const char *format = ts_source_format_of_path(path), *dot = strrchr(path, '.'), * or = "";
     if (!format)
         return false;
     if (!strcmp(format, "result"))

@@ -113,6 +113,32 @@ Test(mask_seg, planes_of_any_orientation_and_order)
             }
 }
 
+static void lean(struct dicom_fixture *f, int z, void *user)
+{
+    const struct fixture_element *element = ts_fixture_find(f, 0x00200032);
+    double mm[3];
+    char text[128];
+    (void)user;
+    snprintf(text, sizeof text, "%.*s", (int)element->length, (const char *)element->bytes);
+    cr_assert_eq(sscanf(text, "%lf\\%lf\\%lf", &mm[0], &mm[1], &mm[2]), 3);
+    snprintf(text, sizeof text, "%.6f\\%.6f\\%.6f", mm[0], mm[1] + 0.3 * z, mm[2]);
+    ts_fixture_text(f, 0x00200032, "DS", text);
+}
+
+/* Planes of a tilted series lie on its slices, whose step leans. */
+Test(mask_seg, planes_of_a_tilted_series)
+{
+    char study[200];
+    snprintf(study, sizeof study, "%s/study", opened.folder);
+    ts_fixture_series(study, FIXTURE_SLICES, lean, NULL);
+    (void)ts_mask_open(&opened, "", "");
+    cr_assert_neq(opened.image->image.step_z_mm[1], 0);
+    make_plain();
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    ts_mask_expect(&opened, "", ", resample: nearest", labels, TS_U8);
+}
+
 Test(mask_seg, one_segment_by_number_or_label)
 {
     make_plain();
