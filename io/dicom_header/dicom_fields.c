@@ -285,7 +285,7 @@ static bool parse(const struct tag_row *row, const struct dicom_element *element
     value->number = ts_dicom_parse_number(bytes, first, element->vr, binary, big_endian);
     if (ts_dicom_is_no_number(bytes, first, element->vr, binary, big_endian))
         ts_dicom_note_unread(scan, element, field->key ? field->key : field->name, bytes, length,
-                             tells(row->field));
+                             tells(row->field), 0);
     return isfinite(value->number);
 }
 

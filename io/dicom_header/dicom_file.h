@@ -46,6 +46,8 @@ struct dicom_unread {
     char vr[3];
     bool tells; /* the number tells images apart, or says where they lie or what they mean, so that
                    its absence might make one volume of several */
+    size_t field; /* offset of its number in struct dicom_image, which another element may give;
+                     0: no other one does */
 };
 
 /* These attributes say to which series an image belongs, rather than what it shows: dicom_join.c
@@ -269,9 +271,11 @@ struct dicom_other {
     const char *target; /* where a link points that cannot be followed; NULL without one; arena */
     int folder;         /* as in struct dicom_file */
     int64_t bytes;
+    bool regions; /* the object is read as a mask */
     bool data_set, foreign,
         apple_double; /* its first bytes look like these; foreign: a text or a document */
     bool suspect;     /* it may have been a slice; dicom_lost.c decides */
+    const char *noun; /* what the object is, as ts_dicom_object_noun says it; NULL: not known */
 };
 
 /* Each bit stands for a property that may tell images at one position apart, beside their kind,

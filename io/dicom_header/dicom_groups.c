@@ -75,7 +75,7 @@ void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
     else if (both || isnan(tile->acquired_s))
         tile->acquired_s = ts_dicom_parse_time(text, length);
     if (!position && isnan(tile->acquired_s))
-        ts_dicom_note_unread(scan, element, "the time of a tile", text, length, false);
+        ts_dicom_note_unread(scan, element, "the time of a tile", text, length, false, 0);
     if (both && !isnan(ts_dicom_parse_zone(text, length))) {
         scan->image.zone_s = ts_dicom_parse_zone(text, length);
         scan->image.zone_in_time = true;
@@ -346,7 +346,12 @@ static void read_number(struct csa_reader *csa, const char *name, const char *te
     *value = ts_dicom_parse_number(text, length, "DS", false, false);
     if (isnan(*value)) {
         const char *kept = ts_arena_text(csa->scan->arena, name, strlen(name));
-        ts_dicom_note_unread(csa->scan, &element, kept ? kept : "", text, length, true);
+        size_t field = 0;
+        if (!strcmp(name, "B_value"))
+            field = offsetof(struct dicom_image, b_value);
+        else if (!strcmp(name, "DiffusionGradientDirection"))
+            field = offsetof(struct dicom_image, gradient);
+        ts_dicom_note_unread(csa->scan, &element, kept ? kept : "", text, length, true, field);
     }
 }
 

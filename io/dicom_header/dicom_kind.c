@@ -301,3 +301,42 @@ void ts_dicom_name_kind(const struct dicom_file *file, struct dicom_image *image
     if (isnan(image->cardiac_percent) && isnan(image->trigger_ms))
         image->cardiac_percent = image->cycle_percent; /* a delay in ms says more */
 }
+
+bool ts_dicom_is_regions(const char *sop_class)
+{
+    static const char *const regions[] = {"66.4", "66.7", "481.3", NULL};
+    return ts_dicom_is_class(sop_class, regions);
+}
+
+const char *ts_dicom_object_noun(const char *sop_class)
+{
+    static const struct {
+        const char *class, *noun; /* the first one that fits names it */
+    } objects[] = {{"66.4", "a segmentation"},
+                   {"66.7", "a segmentation"},
+                   {"481.3", "a structure set"},
+                   {"481.5", "a plan of radiotherapy"},
+                   {"481.8", "a plan of radiotherapy"},
+                   {"481.4", "a record of a radiotherapy"},
+                   {"481.6", "a record of a radiotherapy"},
+                   {"481.7", "a record of a radiotherapy"},
+                   {"481.9", "a record of a radiotherapy"},
+                   {"11.", "a presentation state, which says how images are shown"},
+                   {"88.59", "a key object selection, which points to images"},
+                   {"88.", "a structured report"},
+                   {"104.", "a document or a model"},
+                   {"9.", "a waveform"},
+                   {"66.1", "a registration"},
+                   {"66.2", "a list of fiducials"},
+                   {"66.3", "a registration"},
+                   {"66.5", "a surface"},
+                   {"66.6", "a list of tracts"},
+                   {"66", "raw data of a scanner"},
+                   {"67", "a mapping of values"},
+                   {"91.", "a list of annotations"},
+                   {"4.2", "a spectrum"}};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (ts_dicom_is_class(sop_class, (const char *const[]){objects[i].class, NULL}))
+            return objects[i].noun;
+    return NULL;
+}

@@ -26,5 +26,10 @@ bool ts_dicom_is_energy(const struct dicom_image *image);
 /* Returns the unit of an MR image by its Image Type or Frame Type: "Hz" of a field map, "unknown"
  * of phases and other maps, whose names tell no unit, and "" of shades of gray. */
 const char *ts_dicom_map_unit(const struct dicom_image *image);
+/* Returns what a DICOM object of this SOP class is that is no image, such as "a structure set";
+ * NULL for images and classes that are not known. */
+const char *ts_dicom_object_noun(const char *sop_class);
+/* Returns true for what is read as a mask: segmentations and structure sets. */
+bool ts_dicom_is_regions(const char *sop_class);
 
 #endif

@@ -20,6 +20,7 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_fragments.h"
 #include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_kind.h"
 #include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_scan_state.h"
@@ -547,8 +548,11 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
                  ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
                  ts_dicom_is_class(scan->media_class, image_classes) ||
                  ts_dicom_is_class(file->sop_class, image_classes);
-    if (document || !image || is_pixelless(scan))
+    if (document || !image || is_pixelless(scan)) {
+        other->noun = ts_dicom_object_noun(file->sop_class);
+        other->regions = ts_dicom_is_regions(file->sop_class);
         return is_not(other, DICOM_NO_PIXELS);
+    }
     check_header(scan);
     return true;
 }

@@ -56,11 +56,11 @@ const char *ts_dicom_escape(struct scan *scan, const char *bytes, size_t length,
 }
 
 void ts_dicom_note_unread(struct scan *scan, const struct dicom_element *element, const char *name,
-                          const char *bytes, size_t length, bool tells)
+                          const char *bytes, size_t length, bool tells, size_t field)
 {
     struct dicom_image *image = ts_dicom_current_image(scan);
     struct dicom_unread unread = {
-        .next = image->unread, .tag = element->tag, .name = name, .tells = tells};
+        .next = image->unread, .tag = element->tag, .name = name, .tells = tells, .field = field};
     memcpy(unread.vr, element->vr, sizeof unread.vr);
     unread.text = ts_dicom_escape(scan, bytes, length, length);
     const struct dicom_unread *before = image->unread;

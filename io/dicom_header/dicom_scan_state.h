@@ -95,9 +95,9 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
  * the one that stands for all. */
 struct dicom_image *ts_dicom_current_image(struct scan *scan);
 /* Notes that the element, which has this name, holds no number or time that can be read, so that it
- * counts as absent. Padding is no value. `tells` is that of struct dicom_unread. */
+ * counts as absent. Padding is no value. `tells` and `field` are those of struct dicom_unread. */
 void ts_dicom_note_unread(struct scan *scan, const struct dicom_element *element, const char *name,
-                          const char *bytes, size_t length, bool tells);
+                          const char *bytes, size_t length, bool tells, size_t field);
 /* Returns a value in arena text whose characters are all printable, without the padding at its ends
  * and cut behind `most` of its bytes; NULL if memory is out. */
 const char *ts_dicom_escape(struct scan *scan, const char *bytes, size_t length, size_t most);

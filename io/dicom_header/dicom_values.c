@@ -265,7 +265,13 @@ static void note_unread(struct scan *scan, const struct wanted *want,
     const bool tells =
         want->kind == VALUE_NUMBER || want->kind == VALUE_FIRST ||
         ((want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT) && want->target != OF_SCAN);
-    ts_dicom_note_unread(scan, element, want->name, bytes, length, tells);
+    size_t field = want->target == OF_IMAGE && element->root == 0 ? want->offset : 0;
+    if (field == offsetof(struct dicom_image, ge_b_value))
+        field = offsetof(struct dicom_image, b_value);
+    else if (field >= offsetof(struct dicom_image, ge_gradient) &&
+             field < offsetof(struct dicom_image, ge_gradient[3]))
+        field = offsetof(struct dicom_image, gradient);
+    ts_dicom_note_unread(scan, element, want->name, bytes, length, tells, field);
 }
 
 /* Stores one number of any VR, or the first one. */
@@ -276,11 +282,11 @@ static void store_number(struct scan *scan, const struct wanted *want,
     const bool first = want->kind == VALUE_FIRST && ts_dicom_is_text_vr(element->vr);
     const char *end = first ? memchr(bytes, '\\', length) : NULL;
     const size_t n = end ? (size_t)(end - bytes) : length;
+    const double number = ts_dicom_parse_number(bytes, n, element->vr, false, big_endian);
     if (ts_dicom_is_no_number(bytes, n, element->vr, false, big_endian))
         note_unread(scan, want, element, bytes, length);
-    else
-        *(double *)field_of(scan, want) =
-            ts_dicom_parse_number(bytes, n, element->vr, false, big_endian);
+    else if (!isnan(number)) /* which leaves what another element gave */
+        *(double *)field_of(scan, want) = number;
 }
 
 /* Stores `count` binary numbers, or as many in a text, as writers that do not know the element's VR
@@ -293,7 +299,7 @@ static void store_binary(struct scan *scan, const struct wanted *want,
     const bool unknown = !*element->vr || !strcmp(element->vr, "UN");
     const char *vr = want->kind == VALUE_FLOAT && unknown ? "FL" : element->vr;
     const size_t each = want->size == 1 ? length : length / want->size;
-    bool unread = false;
+    bool unread = false, nothing = true;
     if (*vr && !unknown && ts_dicom_is_text_vr(vr)) {
         if (!ts_dicom_parse_decimals(bytes, length, field, want->size))
             note_unread(scan, want, element, bytes, length);
@@ -301,7 +307,9 @@ static void store_binary(struct scan *scan, const struct wanted *want,
     }
     for (size_t i = 0; i < want->size; i++)
         unread |= ts_dicom_is_no_number(bytes + i * each, each, vr, true, big_endian);
-    for (size_t i = 0; i < want->size && !unread; i++)
+    for (size_t i = 0; i < want->size; i++)
+        nothing &= isnan(ts_dicom_parse_number(bytes + i * each, each, vr, true, big_endian));
+    for (size_t i = 0; i < want->size && !unread && !nothing; i++)
         field[i] = ts_dicom_parse_number(bytes + i * each, each, vr, true, big_endian);
     if (unread)
         note_unread(scan, want, element, bytes, length);

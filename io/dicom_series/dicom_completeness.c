@@ -24,6 +24,7 @@ enum { MAX_BEFORE = 10 };
  * split by orientation or by kind. */
 struct relatives {
     size_t n_images, n_files, n_numbers, n_parts;
+    size_t n_slices, n_volumes;      /* of all groups; 0: one of them is no volume */
     double *numbers, *acquisitions;  /* sorted; acquisitions of files without one are -INFINITY */
     const struct dicom_file **parts; /* of concatenations, each file once, sorted by them */
 };
@@ -72,8 +73,15 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end,
     struct arena *arena = all[first].arena;
     size_t n = 0;
     *relatives = (struct relatives){.n_files = ts_dicom_count_files(all + first, end - first)};
-    for (size_t i = first; i < end; i++)
+    bool whole = true;
+    for (size_t i = first; i < end; i++) {
         relatives->n_images += all[i].n_images + all[i].n_unused;
+        relatives->n_slices += all[i].n_slices;
+        relatives->n_volumes += all[i].n_volumes;
+        whole &= !all[i].refusal && all[i].n_slices > 0;
+    }
+    if (!whole)
+        relatives->n_slices = relatives->n_volumes = 0;
     relatives->numbers = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
     relatives->acquisitions = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
     if (!relatives->numbers || !relatives->acquisitions || relatives->n_files == 0)
@@ -184,6 +192,29 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
             return;
         }
     }
+}
+
+/* Volumes or slices of PET that are missing at an end show in the counts that the header states. A
+ * series of one volume may be one of several that share the count. */
+static void warn_of_counts(struct dicom_series *series, const struct relatives *relatives)
+{
+    const struct dicom_file *file = series->images[0]->file;
+    const bool pet = !strcmp(file->modality, "PT");
+    const double volumes = (double)relatives->n_volumes, slices = (double)relatives->n_slices;
+    const char *name = "Number of Temporal Positions";
+    double claimed = file->temporal_positions;
+    if (pet && file->pet_time_slices > 0) {
+        name = "Number of Time Slices";
+        claimed = file->pet_time_slices;
+    }
+    if (volumes > 1 && claimed > volumes)
+        ts_dicom_series_warn(series,
+                             "%s says %g, %g volumes are in the input; volumes may be missing",
+                             name, claimed, volumes);
+    if (pet && slices > 0 && file->pet_slices > slices)
+        ts_dicom_series_warn(series,
+                             "Number of Slices says %g, %g are in the input; slices may be missing",
+                             file->pet_slices, slices);
 }
 
 bool ts_dicom_is_damage(const char *code)
@@ -310,6 +341,7 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     if (!series->refusal) {
         warn_of_gaps(series, relatives);
         warn_of_acquisition(series, relatives);
+        warn_of_counts(series, relatives);
     }
 }
 

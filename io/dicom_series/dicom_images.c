@@ -15,7 +15,9 @@
 #include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_kind.h"
 #include "io/dicom_series/dicom_completeness.h"
+#include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_unread.h"
 
 /* The kind of a series is that of its first image, because kinds make series of their own. What
@@ -105,6 +107,12 @@ static bool check_kind(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
     const char *code = first->file->refusal_code;
+    if (ts_dicom_is_regions(first->file->sop_class)) {
+        ts_dicom_series_refuse(series, "no-image-objects", DICOM_MASK_HINT,
+                               "%s, whose values are numbers of regions",
+                               ts_dicom_object_noun(first->file->sop_class));
+        return true;
+    }
     if (code && !strcmp(code, "dicom-color"))
         return true; /* the file says more of it than its class */
     const bool slices = check_captures(series);

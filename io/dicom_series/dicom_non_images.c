@@ -69,6 +69,35 @@ void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t s
     }
 }
 
+enum ts_status ts_dicom_refuse_no_images(const struct dicom_folder *folder, struct ts_diag *diag)
+{
+    char reasons[NAME_BYTES], objects[NAME_BYTES] = "";
+    size_t used = 0, named = 0;
+    bool regions = false;
+    ts_dicom_passed_over(folder, reasons, sizeof reasons);
+    for (size_t i = 0; i < 2 * folder->n_others; i++) { /* those of regions first */
+        const struct dicom_other *other = &folder->others[i % folder->n_others];
+        if (!other->noun || other->regions != (i < folder->n_others))
+            continue;
+        regions |= other->regions;
+        if (named < DICOM_MAX_NAMED) {
+            append(objects, sizeof objects, &used, named ? ", " : ": ", ts_base_name(other->path),
+                   " is ");
+            append(objects, sizeof objects, &used, other->noun, "", "");
+        }
+        named++;
+    }
+    append(objects, sizeof objects, &used, named > DICOM_MAX_NAMED ? ", ..." : "", "", "");
+    ts_diag_error(diag, TS_BAD_INPUT,
+                  &(struct diag_site){.code = named > 0 ? "no-image-objects" : "no-images"},
+                  "no DICOM image in the input (%zu file%s seen%s%s)%s", folder->n_seen,
+                  folder->n_seen == 1 ? "" : "s", *reasons ? "; " : "", reasons, objects);
+    if (regions)
+        return ts_diag_hint(diag, DICOM_MASK_HINT);
+    return ts_diag_hint(diag, named > 0 ? "give the images that belong to it"
+                                        : "give the folder that holds the DICOM files");
+}
+
 void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t size)
 {
     snprintf(out, size, "cannot read %s%s%s: %s", other->path, other->target ? ", a link to " : "",

@@ -54,6 +54,11 @@ void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t
 /* Reports an error for each name that cannot be read, up to a few, as TS_BAD_INPUT. TS_OK if there
  * is none. */
 enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, struct ts_diag *diag);
+/* Tells of what is no image that it is a mask of some. */
+#define DICOM_MASK_HINT                                                                            \
+    "`mask: FILE` reads it, as a further input beside that of its images (docs/masks.md)"
+/* Refuses an input without an image; names the first files that are objects of another kind. */
+enum ts_status ts_dicom_refuse_no_images(const struct dicom_folder *folder, struct ts_diag *diag);
 /* Writes the text of ts_dicom_passed_over with the first names behind it. */
 void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t size);
 /* Writes "2 names were left out: ..." if files have several names, or "". */

@@ -332,27 +332,38 @@ static void warn_of_mapping(struct dicom_series *series)
                              first->slope, first->intercept);
 }
 
+/* Returns the name of the attribute by which the values of two images mean something else; NULL if
+ * they mean the same. An image that lacks its rescale values lacks their type as well. */
+static const char *differing_unit(const struct dicom_image *a, const struct dicom_image *b,
+                                  bool slopes_missing)
+{
+    if (!slopes_missing && strcmp(a->rescale_type, b->rescale_type) != 0)
+        return "Rescale Type";
+    if (strcmp(a->file->units, b->file->units) != 0)
+        return "Units";
+    if (strcmp(a->file->dose_units, b->file->dose_units) != 0)
+        return "Dose Units";
+    return strcmp(a->file->photometric, b->file->photometric) != 0 ? "Photometric Interpretation"
+                                                                   : NULL;
+}
+
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules)
 {
     const struct dicom_image *first = series->images[0];
     size_t without = 0;
+    for (size_t i = 0; i < series->n_images; i++)
+        without += !series->images[i]->have_slope;
+    const bool some = without > 0 && without < series->n_images;
     for (size_t i = 0; i < series->n_images; i++) {
-        const struct dicom_image *image = series->images[i];
-        without += !image->have_slope;
-        bool same = !strcmp(image->rescale_type, first->rescale_type) &&
-                    !strcmp(image->file->units, first->file->units) &&
-                    !strcmp(image->file->dose_units, first->file->dose_units) &&
-                    !strcmp(image->file->photometric, first->file->photometric);
-        if (!same) {
+        const char *differs = differing_unit(first, series->images[i], some);
+        if (differs) {
             ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
-                                   "%s and %s disagree in Rescale Type, Units, Dose Units or "
-                                   "Photometric Interpretation",
-                                   ts_dicom_image_name(series, first),
-                                   ts_dicom_image_name(series, image));
+                                   "%s and %s disagree in %s", ts_dicom_image_name(series, first),
+                                   ts_dicom_image_name(series, series->images[i]), differs);
             return;
         }
     }
-    if (without > 0 && without < series->n_images) {
+    if (some) {
         ts_dicom_series_refuse(
             series, "rescale-missing", "supply slices that all carry their rescale values",
             "Rescale Slope is missing in %zu of %zu slices", without, series->n_images);

@@ -641,14 +641,8 @@ enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_serie
                                const struct dicom_series **chosen, struct ts_diag *diag)
 {
     *chosen = NULL;
-    if (n_series == 0) {
-        char reasons[LINE_BYTES];
-        ts_dicom_passed_over(folder, reasons, sizeof reasons);
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-images"},
-                      "no DICOM image in the input (%zu file%s seen%s%s)", folder->n_seen,
-                      folder->n_seen == 1 ? "" : "s", *reasons ? "; " : "", reasons);
-        return ts_diag_hint(diag, "give the folder that holds the DICOM files");
-    }
+    if (n_series == 0)
+        return ts_dicom_refuse_no_images(folder, diag);
     if (choice && *choice)
         return choose_named(series, n_series, choice, chosen, diag);
     return choose_only(series, n_series, folder->skip, chosen, diag);

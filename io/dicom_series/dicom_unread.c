@@ -2,21 +2,32 @@
  *
  * A number that cannot be read counts as absent, which is harmless if all images of a series have
  * the same one: it tells none of them apart. If they have several, as echo times of 2,46 and 4,92
- * have, they might be taken for one volume, so that the files that have it are refused. A warning
- * names all others. It does not repeat the values, because results keep warnings, and people can
- * write anything into a header.
+ * have, they might be taken for one volume, so that the files that have it are refused, unless
+ * another element gives the number. A warning names all others. It does not repeat the values,
+ * because results keep warnings, and people can write anything into a header.
  */
 #include "io/dicom_series/dicom_unread.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_TAGS = 64, MOST_NAMED = 6 };
 
+/* Returns true if another element gives the number, as a public b-value does beside a private
+ * one. */
+static bool is_given(const struct dicom_image *image, const struct dicom_unread *unread)
+{
+    const bool b_value = unread->field == offsetof(struct dicom_image, b_value);
+    return unread->field > 0 && (!isnan(*(const double *)((const char *)image + unread->field)) ||
+                                 (b_value && !isnan(image->ge_b_value)));
+}
+
 static const struct dicom_unread *find_unread(const struct dicom_image *image, uint32_t tag)
 {
     const struct dicom_unread *unread = image->unread;
-    while (unread && unread->tag != tag)
+    while (unread && (unread->tag != tag || is_given(image, unread)))
         unread = unread->next;
     return unread;
 }

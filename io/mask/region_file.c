@@ -5,8 +5,10 @@
  */
 #include "io/mask/region_file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "io/dicom_header/dicom_parse.h"
@@ -153,4 +155,37 @@ int64_t ts_region_find(const struct region *regions, size_t n, const char *text)
         if (text_equals(regions[i].name, text))
             found = found == -1 ? (int64_t)i : -2;
     return found;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct region *one = *(const struct region *const *)a,
+                        *other = *(const struct region *const *)b;
+    return (one->number > other->number) - (one->number < other->number);
+}
+
+const struct region **ts_region_sort(struct region_file *file, const struct region *regions,
+                                     size_t n, const char *code)
+{
+    const struct region **sorted = malloc((n + 1) * sizeof(const struct region *));
+    if (!sorted) {
+        ts_dicom_refuse(&file->scan, "no-memory", "memory is out");
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &regions[i];
+    qsort(sorted, n, sizeof *sorted, by_number);
+    for (size_t i = 1; i < n && !file->file.refusal; i++)
+        if (by_number(&sorted[i - 1], &sorted[i]) == 0 &&
+            strcmp(sorted[i - 1]->name, sorted[i]->name) != 0)
+            ts_dicom_refuse(&file->scan, code,
+                            "has the number %" PRId64 " for two regions of different names",
+                            sorted[i]->number);
+    return sorted;
+}
+
+bool ts_region_is_listed(const struct region *const *sorted, size_t n, int64_t number)
+{
+    const struct region wanted = {.number = number}, *key = &wanted;
+    return n > 0 && bsearch(&key, sorted, n, sizeof *sorted, by_number) != NULL;
 }

@@ -56,5 +56,12 @@ void ts_region_text(struct region_file *file, const struct dicom_element *elemen
 /* Finds the region that the text names by its number, else by its name; -1 if there is none, -2 if
    two have the name. */
 int64_t ts_region_find(const struct region *regions, size_t n, const char *text);
+/* Returns pointers to the regions in the order of their numbers, which free() frees; NULL if memory
+   is out, which is refused. Two regions of one number that have other names are refused with this
+   code, since nothing tells them apart. */
+const struct region **ts_region_sort(struct region_file *file, const struct region *regions,
+                                     size_t n, const char *code);
+/* Returns true if one of them has the number. */
+bool ts_region_is_listed(const struct region *const *sorted, size_t n, int64_t number);
 
 #endif

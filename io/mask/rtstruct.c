@@ -113,9 +113,12 @@ bool ts_rtstruct_parse(struct region_file *file, struct rtstruct *set)
     for (size_t i = 0; i < set->n_rois; i++)
         if (set->rois[i].number < 0 || set->rois[i].number > INT32_MAX)
             ts_dicom_refuse(&file->scan, "rtstruct-regions", "has a region without a number");
-    for (size_t i = 0; i < set->n_contours; i++)
-        if (set->contours[i].roi < 0)
-            ts_dicom_refuse(&file->scan, "rtstruct-regions", "has contours of no region");
+    const struct region **sorted = ts_region_sort(file, set->rois, set->n_rois, "rtstruct-regions");
+    for (size_t i = 0; i < set->n_contours && sorted && !file->file.refusal; i++)
+        if (!ts_region_is_listed(sorted, set->n_rois, set->contours[i].roi))
+            ts_dicom_refuse(&file->scan, "rtstruct-regions",
+                            "has contours of a region that it does not list");
+    free(sorted);
     if (set->n_rois == 0)
         ts_dicom_refuse(&file->scan, "rtstruct-regions", "has no region");
     return file->file.refusal == NULL;

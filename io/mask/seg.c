@@ -115,6 +115,7 @@ static void take_top(struct region_file *file, const struct dicom_element *eleme
                   {DICOM_TAG(0x0028, 0x0010), offsetof(struct seg, rows)},
                   {DICOM_TAG(0x0028, 0x0011), offsetof(struct seg, columns)},
                   {DICOM_TAG(0x0028, 0x0100), offsetof(struct seg, bits)},
+                  {DICOM_TAG(0x0028, 0x0120), offsetof(struct seg, padding)},
                   {DICOM_TAG(0x0062, 0x000E), offsetof(struct seg, maximum)}};
     char type[16];
     for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
@@ -250,20 +251,14 @@ static void check_pixels(struct region_file *file, struct seg *seg)
                         seg->pixel_bytes, needed);
 }
 
-static bool is_listed(const struct seg *seg, int64_t number)
-{
-    for (size_t i = 0; i < seg->n_segments; i++)
-        if (seg->segments[i].number == number)
-            return true;
-    return false;
-}
-
-/* Takes the background, which is segment 0 of labels, out of the list: it is no region. */
+/* Takes the background of labels out of the list, for it is no region: the segment that Pixel
+ * Padding Value names, or if there is no such value segment 0. */
 static void drop_background(struct seg *seg)
 {
+    const int64_t background = seg->padding < 0 ? 0 : seg->padding;
     size_t kept = 0;
     for (size_t i = 0; i < seg->n_segments; i++)
-        if (seg->coding != SEG_LABELS || seg->segments[i].number != 0)
+        if (seg->coding != SEG_LABELS || seg->segments[i].number != background)
             seg->segments[kept++] = seg->segments[i];
     seg->n_segments = kept;
 }
@@ -271,15 +266,18 @@ static void drop_background(struct seg *seg)
 static void check_frames(struct region_file *file, struct seg *seg)
 {
     struct scan *scan = &file->scan;
+    const int64_t least = seg->coding == SEG_LABELS ? 0 : 1;
     drop_background(seg);
+    const struct region **sorted =
+        ts_region_sort(file, seg->segments, seg->n_segments, "seg-segments");
     if (seg->n_frames == 0 || (int64_t)seg->n_frames != seg->claimed_frames)
         ts_dicom_refuse(scan, "seg-frames",
                         "has functional groups of %zu frames, and claims %" PRId64, seg->n_frames,
                         seg->claimed_frames);
     for (size_t i = 0; i < seg->n_segments && !file->file.refusal; i++)
-        if (seg->segments[i].number < 1)
+        if (seg->segments[i].number < least)
             ts_dicom_refuse(scan, "seg-segments", "has a segment without a number");
-    for (size_t i = 0; i < seg->n_frames && !file->file.refusal; i++) {
+    for (size_t i = 0; i < seg->n_frames && sorted && !file->file.refusal; i++) {
         const struct seg_frame *frame = &seg->frames[i];
         const double *o = frame->orientation;
         const bool placed = fabs(ts_length(o) - 1) <= 1e-3 && fabs(ts_length(o + 3) - 1) <= 1e-3 &&
@@ -292,10 +290,12 @@ static void check_frames(struct region_file *file, struct seg *seg)
                             "does not say where frame %zu lies: Plane Position, Plane Orientation "
                             "and Pixel Measures are needed",
                             i + 1);
-        else if (seg->coding != SEG_LABELS && !is_listed(seg, frame->segment))
+        else if (seg->coding != SEG_LABELS &&
+                 !ts_region_is_listed(sorted, seg->n_segments, frame->segment))
             ts_dicom_refuse(scan, "seg-segments",
                             "has frame %zu of a segment that it does not describe", i + 1);
     }
+    free(sorted);
 }
 
 /* Finds the fragments of each frame. No codec makes a frame much longer than it is: RLE adds a byte
@@ -339,7 +339,7 @@ static void check_encoded(struct region_file *file, struct seg *seg)
 
 bool ts_seg_parse(struct region_file *file, struct seg *seg)
 {
-    *seg = (struct seg){.claimed_frames = 1, .coding = SEG_UNKNOWN};
+    *seg = (struct seg){.claimed_frames = 1, .coding = SEG_UNKNOWN, .padding = -1};
     seg->shared = (struct seg_frame){.segment = -1, .between_mm = NAN, .thickness_mm = NAN};
     for (int i = 0; i < 6; i++)
         seg->shared.orientation[i] = seg->shared.position_mm[i / 2] =

@@ -26,6 +26,7 @@ struct seg {
     struct seg_frame shared, *frames;
     size_t n_frames, frames_capacity;
     int64_t claimed_frames, rows, columns, samples, bits, maximum;
+    int64_t padding; /* Pixel Padding Value: the number of what is in no segment; -1: not stated */
     enum seg_coding coding;
     int64_t pixel_offset, pixel_bytes;
     bool met_pixels, words; /* words: bytes stand the other way round, in big-endian words */

@@ -174,6 +174,7 @@ struct seg_file {
     bool located;     /* `places` are known: if planar, those of every slice */
     int64_t chosen;   /* number of the segment; -1: all */
     double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
+    bool listed[1 << 16];        /* by the stored value: a label of a segment, or the background */
     unsigned char *pixels;       /* of one frame */
     struct seg_decoder *decoder; /* of compressed frames; else NULL */
     /* of each pixel of a slice: the plane and the pixel there that it is in; slot -1: none */
@@ -244,7 +245,8 @@ static bool find_step(struct seg *seg, const struct mask_request *request, doubl
            try_distance(seg, normal, first->between_mm, step) ||
            (isfinite(nearest) && try_distance(seg, normal, nearest, step)) ||
            try_distance(seg, normal, first->thickness_mm, step) ||
-           (seg->n_frames == 1 && try_distance(seg, normal, ts_length(slices), step));
+           (seg->n_frames == 1 && try_distance(seg, normal, ts_length(slices), step)) ||
+           (fabs(along) > 1e-6 && try_distance(seg, slices, 1, step));
 }
 
 /* Sorts the frames along the normal of the first one, by a number that `slot` holds meanwhile. */
@@ -271,6 +273,7 @@ static enum ts_status make_map(struct seg_file *seg, const struct mask_request *
 {
     struct ts_affine lattice, inverse;
     const struct seg_frame *first = seg->seg.frames;
+    const bool labels = seg->seg.coding == SEG_LABELS;
     double step[3];
     sort_along(&seg->seg);
     for (size_t i = 1; i < seg->seg.n_frames; i++)
@@ -282,10 +285,12 @@ static enum ts_status make_map(struct seg_file *seg, const struct mask_request *
                               "has frames that do not lie on evenly spaced planes");
     qsort(seg->seg.frames, seg->seg.n_frames, sizeof *seg->seg.frames, by_plane);
     for (size_t i = 1; i < seg->seg.n_frames; i++)
-        if (first[i].slot == first[i - 1].slot && first[i].segment == first[i - 1].segment)
+        if (first[i].slot == first[i - 1].slot &&
+            (labels || first[i].segment == first[i - 1].segment))
             return ts_mask_refuse(&seg->base, "seg-frames", request->diag,
-                                  "has two frames of segment %" PRId64 " in one plane",
-                                  first[i].segment);
+                                  "has frames %" PRId64 " and %" PRId64 " in one plane, of %s",
+                                  first[i - 1].number + 1, first[i].number + 1,
+                                  labels ? "which each pixel has one number" : "one segment");
     for (int d = 0; d < 3; d++) {
         lattice.m[d][0] = first->orientation[d] * first->spacing_mm[1];
         lattice.m[d][1] = first->orientation[3 + d] * first->spacing_mm[0];
@@ -364,23 +369,37 @@ static void locate(struct seg_file *seg, int64_t z)
         }
 }
 
-/* Returns the label of a pixel of the frame in seg->pixels, whose first bit is bit `shift`; 0:
- * none. */
-static int32_t label_at(const struct seg_file *seg, const struct seg_frame *frame, int shift,
-                        int32_t place)
+/* What a pixel has, in place of a label, if its value is that of no segment, or more than a whole.
+ */
+enum { UNKNOWN_LABEL = -1 };
+
+/* Returns the stored value of a pixel of the frame in seg->pixels, whose first bit is bit
+ * `shift`. */
+static int32_t stored_at(const struct seg_file *seg, int shift, int32_t place)
 {
-    const unsigned char *pixels = seg->pixels;
+    const int64_t bit = shift + (int64_t)place;
+    if (seg->seg.bits == 1)
+        return seg->pixels[bit / 8] >> bit % 8 & 1;
+    return seg->seg.bits == 8
+               ? seg->pixels[place]
+               : ts_dicom_u16(seg->pixels + 2 * (size_t)place, seg->file->walk.big_endian);
+}
+
+/* Returns the label of a pixel that has this value. 0: none. */
+static int32_t label_of(const struct seg_file *seg, const struct seg_frame *frame, int32_t value)
+{
     const int32_t own = seg->chosen < 0 ? (int32_t)frame->segment : 1;
-    if (seg->seg.coding == SEG_BINARY) {
-        const int64_t bit = shift + (int64_t)place;
-        return pixels[bit / 8] >> bit % 8 & 1 ? own : 0;
-    }
+    if (seg->seg.coding == SEG_BINARY)
+        return value ? own : 0;
+    if (seg->seg.coding == SEG_FRACTIONAL && value > seg->seg.maximum)
+        return UNKNOWN_LABEL;
     if (seg->seg.coding == SEG_FRACTIONAL)
-        return pixels[place] >= seg->threshold ? own : 0;
-    const int32_t value =
-        seg->seg.bits == 8 ? pixels[place]
-                           : ts_dicom_u16(pixels + 2 * (size_t)place, seg->file->walk.big_endian);
-    return seg->chosen < 0 ? value : value == seg->chosen;
+        return value >= seg->threshold ? own : 0;
+    if (seg->chosen >= 0)
+        return value == seg->chosen;
+    if (value == seg->seg.padding)
+        return 0;
+    return seg->listed[value] ? value : UNKNOWN_LABEL;
 }
 
 /* Returns true if bytes are all 0, as most frames of many segments are. */
@@ -402,6 +421,24 @@ static enum ts_status load_frame(struct seg_file *seg, int64_t number, int *shif
                                 "could not be read to its end in frame %" PRId64, number + 1);
 }
 
+static enum ts_status refuse_value(const struct seg_file *seg, const struct seg_frame *frame,
+                                   int32_t value, struct ts_diag *diag)
+{
+    if (seg->seg.coding == SEG_FRACTIONAL) {
+        ts_mask_refuse(&seg->base, "seg-values", diag,
+                       "has the value %d in frame %" PRId64
+                       ", and Maximum Fractional Value, which is a whole pixel, is %" PRId64,
+                       value, frame->number + 1, seg->seg.maximum);
+        return ts_diag_hint(diag, "export it again, with the maximum that its values have");
+    }
+    ts_mask_refuse(&seg->base, "seg-values", diag,
+                   "has the number %d in frame %" PRId64
+                   ", which is neither that of a segment nor the Pixel Padding Value",
+                   value, frame->number + 1);
+    return ts_diag_hint(diag, "`segment:` with a number takes one of the segments that it lists; "
+                              "`tomostage info` with the file lists them");
+}
+
 static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z,
                                  int32_t *labels, struct ts_diag *diag)
 {
@@ -411,14 +448,17 @@ static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *f
     const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
     if (status != TS_OK)
         return status;
-    if (is_empty(seg->pixels, bytes))
+    if (seg->chosen != 0 && is_empty(seg->pixels, bytes))
         return TS_OK;
     for (size_t i = 0; i < n; i++) {
         if (!seg->planar && seg->slots[i] != (int32_t)frame->slot)
             continue;
-        const int32_t label = label_at(seg, frame, shift, seg->places[i]);
+        const int32_t value = stored_at(seg, shift, seg->places[i]);
+        const int32_t label = label_of(seg, frame, value);
         if (label == 0)
             continue;
+        if (label == UNKNOWN_LABEL)
+            return refuse_value(seg, frame, value, diag);
         if (labels[i] != 0 && labels[i] != label)
             return ts_mask_overlap(&seg->base, z, labels[i], label, "segment:", diag);
         labels[i] = label;
@@ -450,7 +490,8 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct seg_file *seg = (const struct seg_file *)base;
-    return seg_frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
+    return sizeof *seg + seg_frame_bytes(&seg->seg) +
+           2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
            (seg->decoder ? seg_decoder_bytes(seg->decoder) : 0);
 }
 
@@ -493,12 +534,23 @@ static enum ts_status seg_slices_choose(struct seg_file *seg, const struct mask_
     struct seg *all = &seg->seg;
     const char *name = request->params->segment;
     size_t kept = 0;
+    bool has_zero = false;
     seg->chosen = -1;
     seg->base.n_regions = (int64_t)all->n_segments;
-    seg->base.highest = all->coding == SEG_LABELS ? (1 << all->bits) - 1 : 0;
-    for (size_t i = 0; i < all->n_segments; i++)
+    seg->listed[0] = true;
+    for (size_t i = 0; i < all->n_segments; i++) {
+        seg->listed[all->segments[i].number] = true;
         if (all->segments[i].number > seg->base.highest)
             seg->base.highest = all->segments[i].number;
+        has_zero = has_zero || all->segments[i].number == 0;
+    }
+    if (!*name && has_zero) {
+        ts_mask_refuse(&seg->base, "seg-segments", request->diag,
+                       "has a segment 0 besides the Pixel Padding Value %" PRId64
+                       ", and a label of 0 is what is in no segment",
+                       all->padding);
+        return ts_diag_hint(request->diag, "`segment: 0` takes that one, or another number");
+    }
     if (!*name)
         return TS_OK;
     const int64_t found = ts_region_find(all->segments, all->n_segments, name);

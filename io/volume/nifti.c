@@ -650,6 +650,7 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
     /* This program always states mm if it knows lengths; others do not. */
     const bool is_unitless =
         !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
+    double size = 1, origin = 0;
     layout->upwards = true;
     layout->unplaced_hint =
         "in Python: nibabel.save(nibabel.processing.resample_to_output(nibabel.load('FILE')), "
@@ -664,12 +665,20 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
         }
         layout->transform[d][3] *= mm * (d < 2 ? -1 : 1);
         length = sqrt(length);
+        size *= length;
+        origin += layout->transform[d][3];
         const double spacing = fabs(header->pixdim[1 + d]) * mm;
         const bool agree = !layout->has_transform || fabs(spacing - length) <= 1e-5 * length;
         layout->spacing[d] = agree ? spacing : length;
         if (!(layout->spacing[d] < 1e9) || (is_unitless && !layout->has_transform))
             layout->spacing[d] = 0;
     }
+    /* Nothing can resample what gives voxels no place, or several voxels one. */
+    if (!(fabs(determinant(layout->transform)) > 1e-9 * size) || !isfinite(origin))
+        layout->unplaced_hint =
+            "in Python: i = nibabel.load('FILE'); i.header['sform_code'] = i.header['qform_code'] "
+            "= 0; nibabel.Nifti1Image(i.dataobj, None, i.header).to_filename('NEW.nii'), and then "
+            "input: {nifti: NEW.nii}, reads it without its place";
 }
 
 /* Warns of a header whose two transforms differ: the one that is not used may be right. */
@@ -687,7 +696,7 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
                             "and no sform: its qform is mirrored along it, and other programs may "
                             "not mirror it",
                             layout->path, "xyz"[d], header -> pixdim[1 + d]);
-    if (!(header->sform > 0))
+    if (!(header->sform > 0) || ts_volume_transform_fault(layout->transform)) /* which is refused */
         return;
     if (header->qform > 0) {
         const double apart = ts_nifti_apart(header, &tolerance, &mirrored);

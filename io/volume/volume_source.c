@@ -76,6 +76,8 @@ const char *ts_volume_transform_fault(const double transform[3][4])
         for (int i = 0; i < 3; i++)
             columns[d][i] = transform[i][d];
         lengths[d] = ts_length(columns[d]);
+        if (!isfinite(lengths[d]))
+            return "has a transform with numbers that are not finite";
         if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
             return "has an axis whose spacing is no positive number of mm";
         if (!isfinite(transform[d][3]))

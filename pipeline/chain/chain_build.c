@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "pipeline/chain/formats.h"
 
@@ -295,6 +296,22 @@ int ts_chain_path_param(const struct source_format *format)
     return ts_param_find(format->params, format->n_params, format->name, &i) ? (int)i : -1;
 }
 
+/* Hints at the format of a file or folder that stands where a format belongs. Returns false if the
+   text is neither. */
+static bool hint_at_path(const struct builder *builder, const char *path)
+{
+    const char *format = ts_source_format_of_path(path), *dot = strrchr(path, '.'), * or = "";
+    if (!format)
+        return false;
+    if (!strcmp(format, "result"))
+        or = ", or if it is a scan the format `nexus` or `exchange`";
+    else if (!strcmp(format, "dicom") && (!dot || strcasecmp(dot, ".dcm") != 0))
+        or = ", or if it is a scan in TIFF files the format `tiff`";
+    ts_diag_hint(builder->diag, "a format stands before the path: input: {%s: %s}%s", format, path,
+                 or);
+    return true;
+}
+
 static const struct source_format *find_format(const struct builder *builder,
                                                const struct node *map, const char *owner)
 {
@@ -319,6 +336,8 @@ static const struct source_format *find_format(const struct builder *builder,
         chain_build_report(builder, map, "no-format", owner, "the format is missing");
     if (!found && !(map->first && ts_nearest_name(map->first->key->text, names, n))) {
         char known[256];
+        if (map->first && hint_at_path(builder, map->first->key->text))
+            return NULL;
         ts_list_names(known, sizeof known, names, n);
         ts_diag_hint(builder->diag,
                      "an input is a format and a path, such as input: {dicom: FOLDER}; known: %s",

@@ -7,6 +7,8 @@
 #include "pipeline/chain/formats.h"
 
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 #include "io/dicom/dicom.h"
 #include "io/mask/mask.h"
@@ -32,4 +34,22 @@ const struct source_format *ts_source_format_find(const char *name)
         if (strcmp(ts_source_formats[i]->name, name) == 0)
             return ts_source_formats[i];
     return NULL;
+}
+
+const char *ts_source_format_of_path(const char *path)
+{
+    static const struct {
+        const char *ending, *format;
+    } endings[] = {{".nii", "nifti"},   {".nii.gz", "nifti"}, {".nrrd", "nrrd"}, {".nhdr", "nrrd"},
+                   {".mha", "mha"},     {".mhd", "mha"},      {".tif", "tiff"},  {".tiff", "tiff"},
+                   {".npy", "npy"},     {".dcm", "dicom"},    {".ima", "dicom"}, {".h5", "result"},
+                   {".hdf5", "result"}, {".nxs", "nexus"},    {".nx", "nexus"}};
+    const size_t length = strlen(path);
+    struct stat status;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i].ending);
+        if (length > n && strcasecmp(path + length - n, endings[i].ending) == 0)
+            return endings[i].format;
+    }
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? "dicom" : NULL;
 }

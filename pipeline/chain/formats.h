@@ -9,5 +9,8 @@
 
 extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */
 const struct source_format *ts_source_format_find(const char *name);
+/* Returns the name of the format that reads a file of this name, by its ending, or a folder:
+   "dicom". NULL: neither. */
+const char *ts_source_format_of_path(const char *path);
 
 #endif

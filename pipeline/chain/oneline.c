@@ -557,7 +557,10 @@ static struct node *read_name(struct reader *reader)
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
-    if (letters < reader->at && ts_registry_find(reader->tree->stages, name)) {
+    char word[256];
+    snprintf(word, sizeof word, "%.*s", (int)(reader->at - start), reader->tree->text + start);
+    if (letters < reader->at && ts_registry_find(reader->tree->stages, name) &&
+        !ts_source_format_of_path(word)) {
         oneline_refuse(reader, letters, reader->at - letters,
                        "a space is expected after the name of the stage");
         ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
@@ -623,7 +626,8 @@ static bool is_source(const struct reader *reader, const char *name)
         names[n++] = ts_source_formats[i]->name;
     n += ts_registry_names(reader->tree->stages, names + n, 2 * CHAIN_NAMES - n);
     const char *nearest = ts_nearest_name(name, names, n);
-    if (ts_source_format_find(name) || (nearest && ts_source_format_find(nearest)))
+    if (ts_source_format_find(name) || (nearest && ts_source_format_find(nearest)) ||
+        (strpbrk(name, "./") && ts_source_format_of_path(name)))
         return true;
     /* key=value right after the name: there is no path, so it is a stage. */
     const char *text = reader->tree->text;

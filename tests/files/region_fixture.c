@@ -272,16 +272,21 @@ static void put_pixels(struct region_stream *stream, const struct seg_fixture *f
     const size_t n = (size_t)(fixture->rows * fixture->columns);
     const bool binary = !strcmp(fixture->type, "BINARY");
     const size_t stride = fixture->padded ? (n + 7) / 8 * 8 : n;
-    unsigned char *bytes = calloc(1, stride * (size_t)fixture->n_frames + 16);
-    for (size_t i = 0; i < n * (size_t)fixture->n_frames; i++) {
+    unsigned char *bytes = calloc(2, stride * (size_t)fixture->n_frames + 16);
+    for (size_t i = 0; fixture->factor && i < n * (size_t)fixture->n_frames; i++) {
+        const int value = frames[i / n].pixels[i % n] * fixture->factor;
+        bytes[2 * i + stream->big_endian] = (unsigned char)value;
+        bytes[2 * i + !stream->big_endian] = (unsigned char)(value >> 8);
+    }
+    for (size_t i = 0; !fixture->factor && i < n * (size_t)fixture->n_frames; i++) {
         const unsigned char value = frames[i / n].pixels[i % n];
         const size_t bit = i / n * stride + i % n;
         bytes[binary ? bit / 8 : i] |= (unsigned char)(binary ? (value & 1) << bit % 8 : value);
     }
-    const size_t all =
-        binary ? (stride * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
+    const size_t all = binary ? (stride * (size_t)fixture->n_frames + 7) / 8
+                              : n * (size_t)fixture->n_frames * (fixture->factor ? 2 : 1);
     const bool words = fixture->coding == SEG_BIG_WORDS;
-    for (size_t i = 0; words && i < all; i += 2) {
+    for (size_t i = 0; words && !fixture->factor && i < all; i += 2) {
         const unsigned char low = bytes[i];
         bytes[i] = bytes[i + 1];
         bytes[i + 1] = low;
@@ -297,7 +302,7 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     struct region_stream stream;
     char text[32];
     const bool labels = !strcmp(fixture->type, "LABELMAP");
-    const unsigned bits = strcmp(fixture->type, "BINARY") ? 8 : 1;
+    const unsigned bits = fixture->factor ? 16 : strcmp(fixture->type, "BINARY") ? 8 : 1;
     static const char *const syntaxes[] = {[SEG_RLE] = FIXTURE_RLE,
                                            [SEG_RLE_BYTES] = FIXTURE_RLE,
                                            [SEG_DEFLATED_FRAMES] = FIXTURE_DEFLATED_FRAME,
@@ -314,7 +319,8 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     if (fixture->frame_of_reference)
         ts_region_put_text(&stream, 0x00200052, "UI", fixture->frame_of_reference);
     ts_region_put_us(&stream, 0x00280002, 1);
-    ts_region_put_text(&stream, 0x00280004, "CS", "MONOCHROME2");
+    ts_region_put_text(&stream, 0x00280004, "CS",
+                       fixture->photometric ? fixture->photometric : "MONOCHROME2");
     snprintf(text, sizeof text, "%d",
              fixture->claimed_frames ? fixture->claimed_frames : fixture->n_frames);
     ts_region_put_text(&stream, 0x00280008, "IS", text);
@@ -325,12 +331,16 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     ts_region_put_us(&stream, 0x00280101, bits);
     ts_region_put_us(&stream, 0x00280102, bits - 1);
     ts_region_put_us(&stream, 0x00280103, 0);
+    if (fixture->padding)
+        ts_region_put_us(&stream, 0x00280120, (unsigned)*fixture->padding);
     ts_region_put_text(&stream, 0x00620001, "CS", fixture->type);
     ts_region_open_level(&stream, 0x00620002);
     for (int i = fixture->background ? 0 : 1; i <= fixture->n_segments; i++) {
+        const int number = fixture->numbers && i > 0 ? fixture->numbers[i - 1] : i;
         ts_region_open_level(&stream, 0);
-        ts_region_put_us(&stream, 0x00620004, (unsigned)i);
-        snprintf(text, sizeof text, "segment %d", i);
+        ts_region_put_us(&stream, 0x00620004, (unsigned)number);
+        const bool again = fixture->numbers && i > 1 && fixture->numbers[i - 2] == number;
+        snprintf(text, sizeof text, again ? "another %d" : "segment %d", number);
         ts_region_put_text(&stream, 0x00620005, "LO", text);
         ts_region_close_level(&stream);
     }

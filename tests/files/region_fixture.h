@@ -73,6 +73,10 @@ struct seg_fixture {
     enum seg_pixels coding;
     const char *frame_of_reference; /* NULL: not stated */
     bool background;                /* segment 0 is listed too, before the others */
+    int factor;              /* LABELMAP: pixels have 16 bits, each value times this; 0: 8 bits */
+    const int *numbers;      /* of the segments; NULL: 1, 2, ... */
+    const int *padding;      /* Pixel Padding Value; NULL: not stated */
+    const char *photometric; /* NULL: MONOCHROME2 */
 };
 
 void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames,

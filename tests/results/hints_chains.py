@@ -87,6 +87,7 @@ def chains_in_yaml(folder):
     wrong("input: {npy: f4.npy}\nstages:\n  - invert: {}\n", "the first line of a chain is: tomostage: 2")
     wrong("tomostage: 2\ninput: {npy: f4.npy}\n", "stages: [] writes the input as it is",
           yaml(folder, "none.yaml", "tomostage: 2\ninput: {npy: f4.npy}\nstages: []\n"), V)
+    wrong("tomostage: 2\ninput: {f4.npy: x}\nstages: [invert]\n", "a format stands before the path: input: {npy: f4.npy}")
     wrong("tomostage: 2\ninput: {}\nstages: [invert]\n",
           "an input is a format and a path, such as input: {dicom: FOLDER}; known: ")
     wrong(begin + "  - invert {}\n", "a colon stands behind the name of a stage: - invert: {...}")
@@ -115,6 +116,15 @@ def chains_in_yaml(folder):
     if "version-defaults" in run(*old, expect=None, cwd=folder).stderr:
         carry(folder, old, "`tomostage: 2` takes the new ones",
               yaml(folder, "new.yaml", begin + "  - outliers: {size: 3, threshold: 1000}\n"), V.shape)
+    carry(folder, "f4.npy | invert", "a format stands before the path: npy f4.npy", "npy f4.npy | invert", 1 - V)
+    run("run", "npy f4.npy | nifti f4.nii.gz", "--quiet", cwd=folder)
+    carry(folder, "f4.nii.gz | invert", "a format stands before the path: nifti f4.nii.gz", "nifti f4.nii.gz | invert", V.shape)
+    run("run", "npy f4.npy | hdf5 f4.h5", "--quiet", cwd=folder)
+    carry(folder, "f4.h5 | invert", "a format stands before the path: result f4.h5, or if it is a scan the format `nexus` or `exchange`",
+          "result f4.h5 | invert", V.shape)
+    run("phantom", "disc", "-o", "study", "--size", "8", "--slices", "4", "--quiet", cwd=folder)
+    carry(folder, "study | invert", "a format stands before the path: dicom study, or if it is a scan in TIFF files the format `tiff`",
+          "dicom study | invert", (4, 8, 8))
     carry(folder, "npy f4.npy | box radius={from 0 to 10}", "{sweep 1 2 4} or {from 0 to 10 step 2} on one line",
           ("npy f4.npy | box radius={sweep 1 2 4}", "npy f4.npy | box radius={from 0 to 10 step 2}"),
           lambda a: a.shape[0] in (3, 6))

@@ -16,7 +16,7 @@ from harness import run
 from hints_inputs import series, setting
 from hints_support import V, arrays, carry, image, rows, words_of, yaml
 
-SEG, RTSTRUCT = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.481.3"
+SEG, LABELS, RTSTRUCT = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.66.7", "1.2.840.10008.5.1.4.1.1.481.3"
 
 
 CORRECT = "import glob, pydicom\nfor path in glob.glob('%s/*'):\n    file = pydicom.dcmread(path)\n    %s\n    file.save_as(path)"
@@ -60,8 +60,9 @@ def slices_of(folder, name):
     return sorted(files, key=lambda file: file.ImagePositionPatient[2])
 
 
-def segmentation(folder, name, ct, planes, parts=False, frame=None, up=0):
-    """planes: (segment, slice, pixels from 0 to 1) on the slices of a series, `up` mm above them."""
+def segmentation(folder, name, ct, planes, parts=False, frame=None, up=0, labels=None, padding=None):
+    """planes: (segment, slice, pixels from 0 to 1) on the slices of a series, `up` mm above them; or, if the numbers of the
+    `labels` are given, pixels of labels."""
     files = slices_of(folder, ct)
     first = files[0]
     pixels = np.stack([plane for _, _, plane in planes])
@@ -84,10 +85,18 @@ def segmentation(folder, name, ct, planes, parts=False, frame=None, up=0):
         PerFrameFunctionalGroupsSequence=functional,
         SegmentSequence=[item(SegmentNumber=n, SegmentLabel=f"part {n}", SegmentAlgorithmType="MANUAL") for n in sorted({n for n, _, _ in planes})],
     )
+    if labels:
+        content.BitsAllocated, content.BitsStored, content.HighBit, content.SegmentationType = 8, 8, 7, "LABELMAP"
+        content.SegmentSequence = [item(SegmentNumber=n, SegmentLabel=f"part {n}") for n in labels]
+    if padding is not None:
+        content.PixelPaddingValue = padding
     if parts:
         content.MaximumFractionalValue, content.SegmentationFractionalType = 255, "OCCUPANCY"
-    content.PixelData = np.rint(pixels * 255).astype("u1").tobytes() if parts else np.packbits(pixels.astype("u1"), bitorder="little").tobytes()
-    write(folder, name, SEG, "SEG", frame or first.FrameOfReferenceUID, content)
+    if parts or labels:
+        content.PixelData = np.rint(pixels * (1 if labels else 255)).astype("u1").tobytes()
+    else:
+        content.PixelData = np.packbits(pixels.astype("u1"), bitorder="little").tobytes()
+    write(folder, name, LABELS if labels else SEG, "SEG", frame or first.FrameOfReferenceUID, content)
 
 
 def structures(folder, name, ct, boxes, frame=None):
@@ -158,12 +167,23 @@ def masks(folder):
           masked("parts.dcm", " threshold=0.5"), kept(expected))
     carry(folder, masked("two.dcm", " segment=7"), "`tomostage info --names` with the file lists their numbers and labels",
           ["info", "two.dcm", "--names"], names="part 2")
+    segmentation(folder, "labels.dcm", "ct", [(1, 1, left * 3 + right * (left == 0) * 9)], labels=[3])
+    segmentation(folder, "zero.dcm", "ct", [(1, 1, np.where(left > 0, 0, 255))], labels=[0, 4], padding=255)
+    carry(folder, masked("labels.dcm"), "`segment:` with a number takes one of the segments that it lists",
+          masked("labels.dcm", " segment=3"), kept(expected))
+    carry(folder, masked("labels.dcm"), "`tomostage info` with the file lists them", ["info", "labels.dcm"], names="   3  1 frames")
+    carry(folder, masked("zero.dcm"), "`segment: 0` takes that one, or another number", masked("zero.dcm", " segment=0"), kept(expected))
+    for name in "one.dcm", "labels.dcm":
+        carry(folder, f"dicom {name} | invert", "`mask: FILE` reads it, as a further input beside that of its images",
+              masked(name, " segment=1" if name == "one.dcm" else " segment=3"), kept(expected))
     structures(folder, "rt.dcm", "ct", [(1, 1, 0.6, 3.4), (2, 2, 0.6, 3.4)])
     structures(folder, "between.dcm", "ct", [(1, 1.4, 0.6, 3.4)])
     carry(folder, masked("rt.dcm", " roi=part"), "`tomostage info --names` with the file lists their numbers and names",
           ["info", "rt.dcm", "--names"], names="part 2")
     expected[1] = 0
     expected[1, 1:4, 1:4] = 1
+    carry(folder, "dicom rt.dcm | invert", "`mask: FILE` reads it, as a further input beside that of its images",
+          masked("rt.dcm", " roi=1"), kept(expected))
     carry(folder, masked("between.dcm"), "`resample: nearest` takes the contours of the nearest plane",
           masked("between.dcm", " resample=nearest"), lambda a: (a == ct).sum() < a.size and (a[:, 2, 2] == ct[:, 2, 2]).any())
     structures(folder, "of_ct.dcm", "ct", [(1, 3, 0.6, 3.4)])

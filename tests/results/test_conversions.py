@@ -206,6 +206,17 @@ def axes_that_are_not_at_right_angles(folder):
     found = nibabel.load(f"{folder}/out.nii")
     x, y, z = (found.affine @ np.array([15, 15, 2, 1]))[:3]
     assert abs(found.get_fdata()[15, 15, 2] - (x + 2 * y - z + 100)) < 1e-3
+    for name, transform in ("zeros", np.zeros((3, 4))), ("nans", np.full((3, 4), np.nan)), ("flat", affine[[0, 0, 2]]):
+        turned = VALUES.transpose(2, 1, 0)
+        nibabel.save(nibabel.Nifti1Image(turned, np.eye(4)), f"{folder}/{name}.nii")
+        with open(f"{folder}/{name}.nii", "r+b") as file:
+            file.seek(252)
+            file.write(np.array([0, 1], "<i2").tobytes())
+            file.seek(280)
+            file.write(transform.astype("<f4").tobytes())
+        said = run("info", f"{name}.nii", cwd=folder, expect=3).stderr
+        assert "spacing along" not in said and ("not finite" in said) == (name == "nans"), said
+        carry_out(folder, f"{name}.nii", VALUES[:, ::-1])
     directions = "space: LPS\nspace directions: (1,0,0) (0.3,1,0) (0,0,1)\nspace origin: (0,0,0)"
     with open(f"{folder}/b.nrrd", "wb") as file:
         file.write(f"NRRD0005\ntype: int16\ndimension: 3\nsizes: 5 4 3\n{directions}\nencoding: raw\nendian: little\n\n".encode() + VALUES.tobytes())

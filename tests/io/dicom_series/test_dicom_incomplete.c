@@ -12,10 +12,13 @@
 
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_lost.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/allocations.h"
 #include "tests/support/program.h"
 #include "tests/support/skip.h"
+#include "tests/support/support.h"
 
 /* One element of the last slice differs, which makes a group of its own of it. */
 static void edit_last(struct dicom_fixture *f, int z, void *user)
@@ -120,6 +123,69 @@ Test(dicom_incomplete, gaps_in_numbers_and_counts_are_warned_of)
             ts_test_expect_warning(lost.diag, "dicom-series", cases[i].warning);
         ts_lost_close(&lost);
         ts_lost_end(&lost);
+    }
+}
+
+/* Counts of volumes, and of slices of PET, that the header states tell of what is missing at an
+ * end. */
+Test(dicom_incomplete, counts_of_volumes_and_slices_are_compared)
+{
+    enum { SLICES = 3 };
+    static const struct {
+        uint32_t tag;
+        int count, volumes;
+        const char *warning; /* NULL: none */
+    } rows[] = {
+        {0x00200105, 2, 2, NULL},
+        {0x00200105, 1, 2, NULL},
+        {0x00200105, 5, 1, NULL}, /* the others may be series of their own */
+        {0x00200105, 5, 2,
+         "Number of Temporal Positions says 5, 2 volumes are in the input; volumes may be missing"},
+        {0x00540101, 2, 2, NULL},
+        {0x00540101, 3, 2,
+         "Number of Time Slices says 3, 2 volumes are in the input; volumes may be missing"},
+        {0x00540081, SLICES, 1, NULL},
+        {0x00540081, SLICES, 2, NULL},
+        {0x00540081, SLICES + 1, 1,
+         "Number of Slices says 4, 3 are in the input; slices may be missing"},
+        {0x00540081, SLICES + 1, 2,
+         "Number of Slices says 4, 3 are in the input; slices may be missing"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[256], text[32];
+        struct source *source = NULL;
+        struct ts_diag *diag = ts_diag_create();
+        bool told = false;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int image = 0; image < SLICES * rows[i].volumes; image++) {
+            struct dicom_fixture f;
+            const bool pet = rows[i].tag >> 16 == 0x0054;
+            (pet ? ts_fixture_init : ts_fixture_init_mr)(&f, image % SLICES);
+            snprintf(text, sizeof text, "1.2.3.%d", image + 1);
+            ts_fixture_text(&f, 0x00080018, "UI", text);
+            snprintf(text, sizeof text, "%d", image + 1);
+            ts_fixture_text(&f, 0x00200013, "IS", text);
+            snprintf(text, sizeof text, "1000%02d", image / SLICES);
+            ts_fixture_text(&f, 0x00080032, "TM", text);
+            snprintf(text, sizeof text, "%d", rows[i].count);
+            if (pet) {
+                ts_fixture_text(&f, 0x00080060, "CS", "PT");
+                ts_fixture_text(&f, 0x00541001, "CS", "BQML");
+                ts_fixture_us(&f, rows[i].tag, (uint16_t)rows[i].count);
+            } else {
+                ts_fixture_text(&f, rows[i].tag, "IS", text);
+            }
+            ts_fixture_finish(&f, folder, image);
+        }
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, 0, &source, diag), TS_OK, "row %zu: %s", i,
+                     ts_test_first_message(diag));
+        for (size_t k = 0; k < ts_diag_count(diag); k++)
+            told |= rows[i].warning
+                        ? !strcmp(ts_diag_get(diag, k)->message, rows[i].warning)
+                        : strstr(ts_diag_get(diag, k)->message, "may be missing") != NULL;
+        cr_expect_eq(told, rows[i].warning != NULL, "row %zu", i);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
     }
 }
 

@@ -81,6 +81,7 @@ enum trouble {
     SPACING_LOST,
     SPACING_MIXED,
     RESCALE_LOST,
+    RESCALE_AND_TYPE_LOST,
     TYPE_MIXED,
     OVERFLOW,
     LOCALIZER,
@@ -185,6 +186,14 @@ static void spoil_values(struct dicom_fixture *f, enum trouble trouble, int z)
         if (z >= 9) {
             ts_fixture_remove(f, 0x00281052);
             ts_fixture_remove(f, 0x00281053);
+        }
+        break;
+    case RESCALE_AND_TYPE_LOST: /* as a frame without Pixel Value Transformation lacks them */
+        ts_fixture_text(f, 0x00281054, "LO", "HU");
+        if (z >= 9) {
+            ts_fixture_remove(f, 0x00281052);
+            ts_fixture_remove(f, 0x00281053);
+            ts_fixture_remove(f, 0x00281054);
         }
         break;
     case TYPE_MIXED:
@@ -496,6 +505,47 @@ Test(dicom_series, names_what_was_passed_over_where_nothing_is_left)
         ts_diag_get(group.diag, 0)->message,
         "no DICOM image in the input (2 files seen; 2 files passed over: 1 not DICOM, 1 empty)");
     group_close(&group);
+}
+
+/* Objects that are no images are named by what they are, and what is read as a mask has that as its
+ * way out, whether it has pixels or not. */
+Test(dicom_series, objects_that_are_no_images_are_named)
+{
+    static const struct {
+        const char *class, *modality, *noun;
+        bool regions, pixels;
+    } rows[] = {{"66.4", "SEG", "a segmentation", true, true},
+                {"66.7", "SEG", "a segmentation", true, true},
+                {"481.3", "RTSTRUCT", "a structure set", true, false},
+                {"481.5", "RTPLAN", "a plan of radiotherapy", false, false},
+                {"11.1", "PR", "a presentation state", false, false},
+                {"88.59", "KO", "a key object selection", false, false},
+                {"88.33", "SR", "a structured report", false, false},
+                {"66", "OT", "raw data of a scanner", false, false},
+                {"66.1", "REG", "a registration", false, false},
+                {"104.1", "DOC", "a document", false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct group group;
+        const struct dicom_series *chosen = NULL;
+        struct dicom_fixture f;
+        char class[64];
+        group_open(&group);
+        ts_fixture_init(&f, 0);
+        snprintf(class, sizeof class, "1.2.840.10008.5.1.4.1.1.%s", rows[i].class);
+        ts_fixture_text(&f, 0x00080016, "UI", class);
+        ts_fixture_text(&f, 0x00080060, "CS", rows[i].modality);
+        if (!rows[i].pixels)
+            ts_fixture_remove(&f, FIXTURE_PIXELS);
+        ts_fixture_finish(&f, group.folder, 0);
+        group_read(&group);
+        cr_assert_eq(choose(&group, "", &chosen), TS_BAD_INPUT, "%s", rows[i].class);
+        const struct ts_diag_record *record = ts_diag_get(group.diag, 0);
+        cr_expect_str_eq(record->code, "no-image-objects", "%s", rows[i].class);
+        cr_expect(strstr(record->message, rows[i].noun), "%s: %s", rows[i].class, record->message);
+        cr_expect_eq(strstr(record->hint, "`mask: FILE`") != NULL, rows[i].regions, "%s: %s",
+                     rows[i].class, record->hint);
+        group_close(&group);
+    }
 }
 
 Test(dicom_series, info_shows_series_but_no_patient)

@@ -4,6 +4,7 @@
  * and others are warned of by name. What can be read stays readable, however it is written.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,66 @@ Test(dicom_unread, numbers_in_odd_forms_are_read)
         write_volumes(folder, &rows[i], true);
         cr_expect_eq(ts_test_open_dicom(folder, NULL, 0, &source, diag), TS_BAD_INPUT);
         ts_test_expect(diag, "several-series", "the input holds 2 series, 2 of them fit for a run");
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* An element that cannot be read plays no part if another one gives the number, before or after
+ * it. */
+Test(dicom_unread, another_element_gives_the_number)
+{
+    static const struct {
+        uint32_t tag;
+        const char *vr, *before, *after; /* of the element that cannot be read, around the b-value;
+                                            NULL: it is not a number */
+        uint32_t block;
+        const char *creator;
+        uint32_t other; /* the element that gives the b-value */
+    } rows[] = {{0x0019100C, "IS", "", ",0", 0x00190010, "SIEMENS MR HEADER", 0x00189087},
+                {0x00431039, "IS", "b", "", 0x00430010, "GEMS_PARM_01", 0x00189087},
+                {0x20011003, "DS", "", ",5", 0x20010010, "Philips Imaging DD 001", 0x00189087},
+                {0x20011003, "FL", NULL, NULL, 0x20010010, "Philips Imaging DD 001", 0x00189087},
+                {0x00189087, "LO", "b ", "", 0x00190010, "SIEMENS MR HEADER", 0x0019100C},
+                {0x00189087, "LO", "b ", "", 0x00430010, "GEMS_PARM_01", 0x00431039}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[256], text[32];
+        struct source *source = NULL;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int image = 0; image < IMAGES; image++) {
+            struct dicom_fixture f;
+            const int b = image / POSITIONS * 1000;
+            ts_fixture_init_mr(&f, image % POSITIONS);
+            snprintf(text, sizeof text, "1.2.3.%d", image + 1);
+            ts_fixture_text(&f, 0x00080018, "UI", text);
+            snprintf(text, sizeof text, "%d", image + 1);
+            ts_fixture_text(&f, 0x00200013, "IS", text);
+            ts_fixture_text(&f, rows[i].block, "LO", rows[i].creator);
+            snprintf(text, sizeof text, "%s%d%s", rows[i].before ? rows[i].before : "", b,
+                     rows[i].after ? rows[i].after : "");
+            if (rows[i].before)
+                ts_fixture_text(&f, rows[i].tag, rows[i].vr, text);
+            else
+                ts_fixture_bytes(&f, rows[i].tag, "FL", &(float){NAN}, sizeof(float));
+            snprintf(text, sizeof text, "%d", b);
+            if (rows[i].other == 0x00189087)
+                ts_fixture_bytes(&f, rows[i].other, "FD", &(double){b}, sizeof(double));
+            else
+                ts_fixture_text(&f, rows[i].other, "IS", text);
+            ts_fixture_finish(&f, folder, image);
+        }
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, 0, &source, diag), TS_OK, "row %zu: %s", i,
+                     ts_test_first_message(diag));
+        cr_expect_eq(source->n_volumes, VOLUMES, "row %zu", i);
+        cr_expect_eq(source->volume_axis.kind, TS_AXIS_B, "row %zu", i);
+        cr_expect_eq(source->volume_axis.positions[1], 1000, "row %zu", i);
+        bool told = false;
+        snprintf(text, sizeof text, "(%04x,%04x; VR", rows[i].tag >> 16, rows[i].tag & 0xFFFF);
+        for (size_t k = 0; k < ts_diag_count(diag); k++)
+            told |= strstr(ts_diag_get(diag, k)->message, text) != NULL;
+        cr_expect_eq(told, rows[i].before != NULL, "row %zu", i); /* "not a number" is no number */
+        source->ops->close(source);
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);
     }

@@ -360,6 +360,35 @@ Test(mask_rtstruct, what_is_refused)
     ts_mask_refused(&opened, "", "rtstruct-regions");
 }
 
+/* Sets the number of the last element of this tag, an IS of one digit, in the file. */
+static void renumber(uint16_t element, char digit)
+{
+    const unsigned char head[] = {
+        0x06, 0x30, (unsigned char)element, (unsigned char)(element >> 8), 'I', 'S', 2, 0};
+    size_t n, at;
+    char *bytes = ts_test_read(opened.path, &n);
+    for (at = n - sizeof head - 1; at > 0 && memcmp(bytes + at, head, sizeof head) != 0; at--) {
+    }
+    cr_assert_gt(at, 0);
+    bytes[at + sizeof head] = digit;
+    ts_fixture_write_bytes(opened.path, bytes, n);
+    free(bytes);
+}
+
+/* A number stands for one region, and contours for one that is listed. */
+Test(mask_rtstruct, numbers_that_are_not_clear_are_refused)
+{
+    make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
+    ts_rtstruct_write(contours, 1, 2, false, false, NULL, opened.path);
+    cr_assert_eq(ts_mask_open(&opened, "", ""), TS_OK, "%s", ts_test_errors(opened.diag));
+    renumber(0x0022, '1'); /* of the second region */
+    ts_mask_refused(&opened, "", "rtstruct-regions");
+    ts_mask_refused(&opened, ", roi: 1", "rtstruct-regions");
+    ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
+    renumber(0x0084, '7'); /* to which the contours belong */
+    ts_mask_refused(&opened, "", "rtstruct-regions");
+}
+
 /* Names of regions are texts that people write: a run that is told a name leaves its number alone
  * in the result. */
 Test(mask_rtstruct, names_stay_out_of_a_result)

@@ -113,6 +113,32 @@ Test(mask_seg, planes_of_any_orientation_and_order)
             }
 }
 
+static void lean(struct dicom_fixture *f, int z, void *user)
+{
+    const struct fixture_element *element = ts_fixture_find(f, 0x00200032);
+    double mm[3];
+    char text[128];
+    (void)user;
+    snprintf(text, sizeof text, "%.*s", (int)element->length, (const char *)element->bytes);
+    cr_assert_eq(sscanf(text, "%lf\\%lf\\%lf", &mm[0], &mm[1], &mm[2]), 3);
+    snprintf(text, sizeof text, "%.6f\\%.6f\\%.6f", mm[0], mm[1] + 0.3 * z, mm[2]);
+    ts_fixture_text(f, 0x00200032, "DS", text);
+}
+
+/* Planes of a tilted series lie on its slices, whose step leans. */
+Test(mask_seg, planes_of_a_tilted_series)
+{
+    char study[200];
+    snprintf(study, sizeof study, "%s/study", opened.folder);
+    ts_fixture_series(study, FIXTURE_SLICES, lean, NULL);
+    (void)ts_mask_open(&opened, "", "");
+    cr_assert_neq(opened.image->image.step_z_mm[1], 0);
+    make_plain();
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    ts_mask_expect(&opened, "", ", resample: nearest", labels, TS_U8);
+}
+
 Test(mask_seg, one_segment_by_number_or_label)
 {
     make_plain();
@@ -214,6 +240,130 @@ Test(mask_seg, parts_and_labels)
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_expect(&opened, "", ", segment: 1, threshold: 0.5", first_only, TS_U8);
     ts_mask_refused(&opened, "", "seg-fractional");
+}
+
+/* Makes frames of labels, in which number `to[i]` stands for label i. */
+static void make_labels(const int to[3])
+{
+    make_plain();
+    fixture.type = "LABELMAP";
+    fixture.n_frames = NZ;
+    for (int i = 0; i < NZ; i++)
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = (unsigned char)(pixels[i][k]        ? to[1]
+                                           : pixels[i + NZ][k] ? to[2]
+                                                               : to[0]);
+}
+
+/* Returns the labels, in which number `to[i]` stands for label i. */
+static const int32_t *renumbered(int none, int first, int second)
+{
+    static int32_t out[N];
+    for (int i = 0; i < N; i++)
+        out[i] = labels[i] == 0 ? none : labels[i] == 1 ? first : second;
+    return out;
+}
+
+/* Pixel Padding Value is the background of labels, whether its number is listed or not; else 0
+ * is. */
+Test(mask_seg, background_of_labels)
+{
+    static const char *const photometric[] = {"MONOCHROME2", "PALETTE COLOR"};
+    static const int zero = 0, most = 255, one = 1, numbers[] = {7, 200}, three[] = {7, 200, 255},
+                     wide[] = {1000, 60000}, wide_most = 65535, zeroth[] = {0, 5};
+    for (int p = 0; p < 2; p++)
+        for (int padding = 0; padding < 3; padding++) {
+            make_labels((int[]){padding == 2 ? 255 : 0, 7, 200});
+            fixture.photometric = photometric[p];
+            fixture.padding = padding == 0 ? NULL : padding == 1 ? &zero : &most;
+            fixture.numbers = padding == 2 && p ? three : numbers;
+            fixture.n_segments = padding == 2 && p ? 3 : 2; /* the background may be listed */
+            ts_seg_write(&fixture, frames, opened.path);
+            ts_mask_expect(&opened, "", "", renumbered(0, 7, 200), TS_U8);
+            ts_mask_expect(&opened, "", ", segment: 7", first_only, TS_U8);
+            ts_mask_expect(&opened, "", ", segment: segment 200", second_only, TS_U8);
+            ts_mask_refused(&opened, ", segment: 0", "mask-region");
+            ts_mask_refused(&opened, ", segment: 255", "mask-region");
+        }
+    make_labels((int[]){0, 5, 1}); /* the background lies between the segments, and 0 is of none */
+    fixture.padding = &one;
+    fixture.numbers = (int[]){5};
+    fixture.n_segments = 1;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", renumbered(0, 5, 0), TS_U8);
+    for (int padding = 0; padding < 3; padding++) {
+        make_labels((int[]){padding == 2 ? 65535 / 257 : 0, 1, 60});
+        for (fixture.coding = SEG_PLAIN;; fixture.coding = SEG_BIG_WORDS) {
+            fixture.factor = padding == 2 ? 257 : 1000;
+            fixture.padding = padding == 0 ? NULL : padding == 1 ? &zero : &wide_most;
+            fixture.numbers = padding == 2 ? (int[]){257, 15420} : wide;
+            ts_seg_write(&fixture, frames, opened.path);
+            ts_mask_expect(&opened, "", "",
+                           padding == 2 ? renumbered(0, 257, 15420) : renumbered(0, 1000, 60000),
+                           TS_U16);
+            if (fixture.coding == SEG_BIG_WORDS)
+                break;
+        }
+    }
+    make_labels((int[]){255, 0, 5}); /* 0 is a segment, which has no label of its own */
+    fixture.padding = &most;
+    fixture.numbers = zeroth;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-segments");
+    ts_mask_expect(&opened, "", ", segment: 0", first_only, TS_U8);
+    ts_mask_expect(&opened, "", ", segment: 5", second_only, TS_U8);
+    memset(pixels, 0, sizeof pixels);
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", ", segment: 0",
+                   (memset(first_only, 0, sizeof first_only), renumbered(1, 1, 1)), TS_U8);
+}
+
+/* Numbers of no segment and parts above a whole are refused by name, unless one segment is
+ * wanted. */
+Test(mask_seg, values_that_the_header_does_not_know)
+{
+    static const int numbers[] = {3, 9}, most = 255;
+    for (int bits = 8; bits <= 16; bits += 8) {
+        make_labels((int[]){0, 3, 4});
+        fixture.factor = bits == 16;
+        fixture.numbers = numbers;
+        ts_seg_write(&fixture, frames, opened.path);
+        ts_mask_refused(&opened, "", "seg-values");
+        cr_expect(strstr(ts_test_record(opened.diag, "seg-values")->message, "number 4 in frame"));
+        ts_mask_expect(&opened, "", ", segment: 3", first_only, TS_U8);
+    }
+    make_labels((int[]){255, 3, 254}); /* the Pixel Padding Value is one number only */
+    fixture.padding = &most;
+    fixture.numbers = numbers;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-values");
+    make_plain();
+    fixture.numbers = (int[]){1, 1}; /* which of the two has a frame is not known */
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-segments");
+    make_labels((int[]){0, 100, 200}); /* of 200 */
+    fixture.type = "FRACTIONAL";
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", ", segment: 1, threshold: 1", second_only, TS_U8);
+    pixels[NZ / 2][1] = 201;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, ", segment: 1, threshold: 0.5", "seg-values");
+}
+
+/* Frames of labels that lie over each other have two numbers for one pixel. */
+Test(mask_seg, frames_of_labels_do_not_overlap)
+{
+    make_labels((int[]){0, 1, 2});
+    for (int d = 0; d < 3; d++)
+        frames[1].position_mm[d] = frames[0].position_mm[d];
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-frames");
+    frames[1].segment = 2; /* which says nothing of labels */
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-frames");
+    frames[1].position_mm[0] += 0.7 * 2; /* a tile */
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-planes");
 }
 
 /* Every coding of the pixels gives the same labels; one that is cut, damaged or of another codec is
