@@ -14,6 +14,7 @@
 
 #include "include/tomostage_array.h"
 #include "include/tomostage_context.h"
+#include "include/tomostage_stage.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
 
@@ -159,6 +160,58 @@ Test(run_life, nothing_is_left_behind)
     fprintf(stderr, "%d plans and runs\n", turns);
 }
 #endif
+
+/* ---- it writes in place ---------------------------------------------------------------------- */
+
+static float *written[8];
+static int n_written;
+
+static enum ts_status note_place(const struct ts_call *call, struct ts_image *out)
+{
+    (void)call;
+    if (n_written < 8)
+        written[n_written] = out->data;
+    n_written++;
+    memset(out->data, 0, (size_t)(out->axes[0].n * out->axes[1].n * out->axes[2].n) * 4);
+    return TS_OK;
+}
+
+/* What a stage is told to write to is the caller's array if that is in C order, and memory of the
+ * run's if rows are apart. */
+Test(run_life, outputs_are_computed_in_the_array)
+{
+    static const struct ts_stage stage = {.size = sizeof stage,
+                                          .name = "note_place",
+                                          .version = "1",
+                                          .summary = "note where it writes",
+                                          .doc = "It writes zeros.",
+                                          .axes = TS_TAKES_VOLUMES,
+                                          .dtypes = 1u << TS_F32,
+                                          .map = note_place};
+    float values[4 * 8 * 8] = {0}, result[4 * 8 * 16];
+    const struct ts_array in = array_of(values, 4, 8, 8);
+    struct ts_context *context = NULL;
+    cr_assert_eq(ts_context_create(NULL, &context, diag), TS_OK);
+    cr_assert_eq(ts_context_add_stage(context, &stage, diag), TS_OK);
+    struct life life = begin_life(context, "memory volume | note_place", &in);
+    struct ts_array out = array_of(result, 4, 8, 8);
+    for (int apart = 0; apart < 2; apart++) {
+        if (apart)
+            memcpy(out.stride, (int64_t[]){8 * 16 * 4, 16 * 4, 4}, 3 * sizeof *out.stride);
+        memset(result, 1, sizeof result);
+        n_written = 0;
+        cr_assert_eq(ts_run_set_array(life.run, "data", &out, diag), TS_OK);
+        execute(&life);
+        cr_assert(n_written > 0);
+        const bool inside = written[0] >= result && written[0] < result + 4 * 8 * 16;
+        cr_expect_eq(inside, !apart);
+        cr_expect(written[0] == result || apart);
+        for (int i = 0; i < 4 * 8 * 8; i++)
+            cr_assert_eq(result[apart ? i / 8 * 16 + i % 8 : i], 0.0f);
+    }
+    end_life(&life);
+    ts_context_destroy(context);
+}
 
 /* ---- it ends when it is asked to ------------------------------------------------------------- */
 
