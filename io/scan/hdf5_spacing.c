@@ -23,7 +23,7 @@ struct said {
     char by[HDF5_INPUT_PATH + 32];
 };
 
-/* Names of the datasets that may hold positions: that of the file's axis, and usual ones. */
+/* Names of datasets that may hold positions, if the file says none for the axis. */
 static const char *const usual[2][3][2] = {{{"z", "y"}, {NULL}, {"detector", "x"}},
                                            {{"z"}, {"y"}, {"x"}}};
 
@@ -90,6 +90,7 @@ static enum ts_status find_positions(struct projections *projections, const stru
     const struct hdf5_ref *const objects[3] = {&projections->stack.dataset,
                                                &projections->stack.dataset, group};
     static const char *const attributes[3] = {"axes", "DIMENSION_LABELS", "axes"};
+    const struct hdf5_ref *root = &input->files[objects[0]->file].root;
     char texts[3][256];
     const char *names[4][3] = {{NULL}};
     enum ts_status status = TS_OK;
@@ -101,6 +102,11 @@ static enum ts_status find_positions(struct projections *projections, const stru
     }
     for (int d = 0; d < 3; d++) {
         bool found = d == 1 && !projections->volume;
+        char path[FINDER_NAME] = "";
+        if (status == TS_OK && !found)
+            status = ts_hdf5_input_scale(input, objects[0], projections->order[d], path);
+        if (status == TS_OK && *path)
+            status = read_positions(projections, root, d, path, &found, said);
         for (int i = 0; i < 3 && status == TS_OK && !found; i++)
             if (names[i][d])
                 status = read_positions(projections, group, d, names[i][d], &found, said);

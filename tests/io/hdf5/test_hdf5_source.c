@@ -235,6 +235,56 @@ Test(hdf5_source, lengths_of_the_file_are_used_or_compared)
     }
 }
 
+/* Writes DIMENSION_LIST: the scale of each axis. */
+static void put_scales(hid_t data, hid_t group, const char *const names[3])
+{
+    const hsize_t n = 3;
+    const hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ), space = H5Screate_simple(1, &n, NULL),
+                attribute = H5Acreate2(data, "DIMENSION_LIST", type, space, 0, 0);
+    hobj_ref_t references[3];
+    hvl_t lists[3];
+    for (int d = 0; d < 3; d++) {
+        cr_assert_geq(H5Rcreate(&references[d], group, names[d], H5R_OBJECT, -1), 0);
+        lists[d] = (hvl_t){1, &references[d]};
+    }
+    cr_assert_geq(H5Awrite(attribute, type, lists), 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+Test(hdf5_source, dimension_scales_give_the_spacing)
+{
+    static const char *const names[3] = {"up", "across", "along"};
+    static const char *const axes[][3] = {
+        {"z", "y", "x"}, {"x", "y", "z"}, {"view", "z", "detector"}, {"z", "frame", "detector"}};
+    static const double steps[3] = {0.3, 0.2, 0.1};
+    for (size_t i = 0; i < 4; i++) {
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL),
+                    group = H5Gopen2(file, "/exchange", 0), data = H5Dopen2(group, "data", 0),
+                    scales = H5Gcreate2(file, "scales", 0, 0, 0);
+        put_lengths(scales, &(struct lengths){names[0], "mm", 0.3}, SCAN_FRAMES, false);
+        put_lengths(scales, &(struct lengths){names[1], "mm", 0.2}, SCAN_ROWS, false);
+        put_lengths(scales, &(struct lengths){names[2], "mm", 0.1}, SCAN_COLUMNS, false);
+        put_scales(data, scales, names);
+        H5Gclose(scales);
+        H5Dclose(data);
+        H5Gclose(group);
+        H5Fclose(file);
+        struct hdf5_params values;
+        struct source *source;
+        const struct param_set set = ts_scan_file_hdf5(&values, axes[i], 180);
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        for (int k = 0; k < 3; k++) {
+            const char axis = *axes[i][k];
+            const int d = axis == 'z' ? 0 : axis == 'x' || axis == 'd' ? 2 : 1;
+            if (axis != 'v' && axis != 'f')
+                cr_expect_float_eq(source->image.axes[d].spacing, steps[k], 1e-9, "%zu %d", i, k);
+        }
+        source->ops->close(source);
+    }
+}
+
 /* Rows and columns of a scan, whose positions have the names of its axes or those that it lists. */
 Test(hdf5_source, lengths_of_a_scan_are_used)
 {
