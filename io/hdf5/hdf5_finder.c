@@ -317,6 +317,43 @@ enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *reques
     return TS_OK;
 }
 
+/* Writes the path of the first scale of an axis, of those that an open DIMENSION_LIST has. */
+static void name_scale(hid_t attribute, hid_t object, int32_t axis, char *path, size_t size)
+{
+    hvl_t lists[STORAGE_RANK] = {{0}};
+    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute),
+                element = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1,
+                wanted = H5Tvlen_create(H5T_STD_REF_OBJ);
+    const hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : 0;
+    if (element >= 0 && H5Tequal(element, H5T_STD_REF_OBJ) > 0 && axis < n && n <= STORAGE_RANK &&
+        H5Aread(attribute, wanted, lists) >= 0) {
+        const hid_t scale = lists[axis].len > 0
+                                ? H5Rdereference2(object, H5P_DEFAULT, H5R_OBJECT, lists[axis].p)
+                                : -1;
+        if (scale >= 0)
+            (void)H5Iget_name(scale, path, size);
+        TS_HDF5_CLOSE(scale);
+        H5Dvlen_reclaim(wanted, space, H5P_DEFAULT, lists);
+    }
+    TS_HDF5_CLOSE(wanted, element, space, type);
+}
+
+enum ts_status ts_hdf5_task_scale(struct hdf5_child *child, const void *request, FILE *out,
+                                  struct ts_diag *diag)
+{
+    const struct attribute_request *of = request;
+    char path[FINDER_NAME] = "";
+    (void)child, (void)diag;
+    if (of->n >= 0 && H5Aexists(of->object, "DIMENSION_LIST") > 0) {
+        const hid_t attribute = H5Aopen(of->object, "DIMENSION_LIST", H5P_DEFAULT);
+        if (attribute >= 0)
+            name_scale(attribute, of->object, of->n, path, sizeof path);
+        TS_HDF5_CLOSE(attribute);
+    }
+    fwrite(path, 1, sizeof path, out);
+    return TS_OK;
+}
+
 /* ---- storage --------------------------------------------------------------------------------- */
 
 enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, FILE *out,

@@ -63,7 +63,10 @@ hdf5_task ts_hdf5_task_names;
 /* Request: attribute_request. The answer has FINDER_NAME bytes with a final zero; "" if there is no
    such text. Attribute names match in any case. */
 hdf5_task ts_hdf5_task_text;
-hdf5_task ts_hdf5_task_numbers;  /* attribute_request, numbers_answer */
+hdf5_task ts_hdf5_task_numbers; /* attribute_request, numbers_answer */
+/* attribute_request, whose n is the number of an axis. The answer has FINDER_NAME bytes: the path
+ * of the first dimension scale of that axis, or "". */
+hdf5_task ts_hdf5_task_scale;
 hdf5_task ts_hdf5_task_describe; /* object_request; what ts_hdf5_storage_write writes */
 hdf5_task ts_hdf5_task_table;    /* object_request; what ts_hdf5_storage_write_table writes */
 

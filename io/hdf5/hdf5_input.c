@@ -473,6 +473,17 @@ enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struc
     return TS_OK;
 }
 
+enum ts_status ts_hdf5_input_scale(const struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                   int axis, char path[FINDER_NAME])
+{
+    const struct attribute_request request = {.object = dataset->object, .n = axis};
+    const enum ts_status status =
+        ts_hdf5_session_ask(input->session, ts_hdf5_task_scale, &request, sizeof request, path,
+                            FINDER_NAME, input->diag);
+    path[status == TS_OK ? FINDER_NAME - 1 : 0] = '\0';
+    return status;
+}
+
 bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class)
 {
     return object->kind == FINDER_GROUP && !strcmp(object->nx_class, nx_class);

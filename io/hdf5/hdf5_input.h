@@ -128,6 +128,10 @@ enum ts_status ts_hdf5_input_texts(const struct hdf5_input *input, const struct 
    written as a text. */
 enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object,
                                      const char *name, int n, double *values, int *found);
+/* Finds the path of the first dimension scale of an axis of a dataset, at most FINDER_NAME bytes
+   with the final zero; "" if it has none. */
+enum ts_status ts_hdf5_input_scale(const struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                   int axis, char path[FINDER_NAME]);
 /* Returns true if the object is a group of this NX_class. */
 bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class);
 /* Finds the first member of a group that is of this NX_class; NONE if there is none. */

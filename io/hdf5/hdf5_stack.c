@@ -631,6 +631,19 @@ static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_s
     return status;
 }
 
+enum ts_status ts_hdf5_stack_is(const struct hdf5_input *input, const struct hdf5_stack *stack,
+                                const struct hdf5_ref *dataset, bool *same)
+{
+    struct hdf5_stack other = {.dataset = *dataset};
+    const enum ts_status status = take_storage(input, &other);
+    const struct hdf5_storage *a = &stack->storage, *b = &other.storage;
+    *same = status == TS_OK && a->class == b->class && a->element_bytes == b->element_bytes &&
+            a->rank == b->rank && !memcmp(a->n, b->n, sizeof a->n) && a->layout == b->layout &&
+            a->offset == b->offset && stack->dataset.file == dataset->file;
+    free(other.compact);
+    return status;
+}
+
 /* Returns true if elements of the storage's type can be read, and sets the types to do so. */
 static bool hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
 {

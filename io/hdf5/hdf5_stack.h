@@ -116,6 +116,10 @@ enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
 /* Sets lost[i] if index i of an axis has only chunks that were never written; with `any`, if it has
    at least one. Returns how many are lost. The chunks must be located. */
 int64_t ts_hdf5_stack_unwritten(const struct hdf5_stack *stack, int axis, bool any, bool *lost);
+/* Sets *same if a dataset is that of the stack by another name, as far as its type, its shape and
+ * its place in the file tell. */
+enum ts_status ts_hdf5_stack_is(const struct hdf5_input *input, const struct hdf5_stack *stack,
+                                const struct hdf5_ref *dataset, bool *same);
 /* Lets the child find the place of every chunk. Must be called before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);

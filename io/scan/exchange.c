@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/path.h"
+#include "io/scan/scan_axes.h"
 #include "io/scan/scan_facts.h"
 #include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
@@ -73,32 +75,48 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                         "theta_start and theta_stop in degrees (and endpoint) say what they are");
 }
 
-/* A file that names its axes must name those of the format. */
-static enum ts_status check_axes(const struct projections *projections)
+static enum ts_status refuse_axes(const struct projections *projections, const char *says,
+                                  const char *axes)
 {
-    char axes[64], shown[256], order[64];
-    const enum ts_status status = ts_hdf5_input_text(
-        &projections->input, &projections->stack.dataset, "axes", axes, sizeof axes);
-    if (status != TS_OK)
-        return status;
-    if (!*axes || !strcmp(axes, "theta:y:x"))
-        return TS_OK;
-    /* Flats and darks have no theta; writers name their first axis as they like. */
-    const size_t length = strlen(axes);
-    if ((length > 4 && !strcmp(axes + length - 4, ":y:x")) ||
-        (projections->stack.storage.rank == 2 && !strcmp(axes, "y:x")))
-        return TS_OK;
-    ts_text_escape(shown, sizeof shown, axes);
-    ts_hdf5_input_refuse(&projections->input, "axes-order",
-                         "the axes of %s are %s, expected theta:y:x", projections->stack.name,
-                         shown);
+    char shown[256], order[64];
     const bool views = projections->kind == FRAMES_PROJECTIONS;
     const char *const read[3] = {views ? "view" : "frame", "z", "detector"};
-    if (ts_scan_field_order(axes, read, order, sizeof order))
+    ts_text_escape(shown, sizeof shown, axes);
+    ts_hdf5_input_refuse(&projections->input, "axes-order",
+                         "the axes of %s are %s, expected theta:y:x%s%s", projections->stack.name,
+                         shown, *says ? ": so says " : "", says);
+    if (ts_scan_axes_order(axes, read, order, sizeof order))
         ts_diag_hint(projections->input.diag,
                      "`hdf5: FILE` with `path: %s`, `axes: %s`, `quantity: counts`%s reads it",
                      projections->stack.name, order, views ? ", `angles: /exchange/theta`" : "");
     return TS_BAD_INPUT;
+}
+
+/* A file that names its axes, in any way, must name those of the format. */
+static enum ts_status check_axes(struct projections *projections)
+{
+    static const char *const frames[] = {"frame", "z", "detector"};
+    struct hdf5_input *input = &projections->input;
+    const struct hdf5_ref *dataset = &projections->stack.dataset;
+    const bool single = projections->stack.storage.rank == 2;
+    char axes[64];
+    struct hdf5_ref group;
+    struct scan_axes found;
+    enum ts_status status = ts_hdf5_input_text(input, dataset, "axes", axes, sizeof axes);
+    if (status != TS_OK)
+        return status;
+    /* Flats and darks have no theta; writers name their first axis as they like. */
+    const size_t length = strlen(axes);
+    if (*axes && strcmp(axes, "theta:y:x") != 0 &&
+        !(length > 4 && !strcmp(axes + length - 4, ":y:x")) && !(single && !strcmp(axes, "y:x")))
+        return refuse_axes(projections, "", axes);
+    status = ts_hdf5_input_find_root(input, "/exchange", &group);
+    if (status == TS_OK)
+        status = ts_scan_axes_find(input, &group, dataset, ts_base_name(projections->stack.name),
+                                   single ? frames + 1 : frames, &found);
+    ts_hdf5_input_release(input, &group);
+    return status == TS_OK && *found.names ? refuse_axes(projections, found.says, found.names)
+                                           : status;
 }
 
 /* A single flat or dark may be stored as (y, x). It is then read as one frame, whose axis comes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This opens one dataset of an HDF5 file as a source: a volume (z, y, x) or a sinogram (z, view,
- * detector), with its axes in the file in any order. Only the unit of the angles is taken from the
- * file; the chain states order, spacing and place.
+ * detector), with its axes in the file in any order. The unit of the angles and, where the chain
+ * does not state it, the spacing are taken from the file; the chain states order and place.
  */
 #include "io/scan/hdf5_source.h"
 
@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "core/path.h"
+#include "io/scan/hdf5_spacing.h"
+#include "io/scan/scan_axes.h"
 #include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
@@ -36,8 +38,8 @@ static const struct param hdf5_params[] = {
               "names of the dataset's three axes in the order of the file: z, y and x, or z, view "
               "and detector, or, of flats and darks, which have no angles, z, frame and detector"),
     PARAM(struct hdf5_params, spacing, .unit = "mm", .optional = true, .min = 1e-9, .max = 1e6,
-          .doc = "distances of neighbors along z, y and x, or along z and detector; one pixel "
-                 "where they are not given"),
+          .doc = "distances of neighbors along z, y and x, or along z and detector; what the file "
+                 "says where they are not given, else one pixel"),
     PARAM(struct hdf5_params, angles, .unit = "", .init.text = "",
           .doc = "path of the angles of the views"),
     PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices,
@@ -74,22 +76,6 @@ static enum ts_status find_order(struct projections *projections, const struct p
     return ts_param_error(set, "axes", "axes-names", projections->input.diag,
                           "the axes are neither z, y and x nor z, view and detector nor z, frame "
                           "and detector, each once");
-}
-
-static enum ts_status find_spacing(struct projections *projections, const struct param_set *set)
-{
-    const struct ts_numbers *spacing = &((const struct hdf5_params *)set->values)->spacing;
-    const int64_t expected = projections->volume ? 3 : 2;
-    if (!spacing->values)
-        return TS_OK;
-    if (spacing->rows != 1 || spacing->columns != expected)
-        return ts_param_error(set, "spacing", "spacing-count", projections->input.diag,
-                              "%" PRId64 " numbers, expected %" PRId64,
-                              spacing->rows * spacing->columns, expected);
-    projections->spacing_mm[0] = spacing->values[0];
-    projections->spacing_mm[1] = spacing->values[spacing->columns - 1];
-    projections->spacing_y_mm = spacing->values[1];
-    return TS_OK;
 }
 
 static bool has_frames(const struct hdf5_params *params)
@@ -135,10 +121,11 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                : status;
 }
 
-/* Warns of a scale that is beside the dataset, and of axes that the file names in another order. */
-static enum ts_status warn_of_fields(struct projections *projections,
-                                     const struct hdf5_params *params)
+/* Warns of a scale that is beside the dataset, and of axes that the file names in another order,
+ * and finds the spacing. */
+static enum ts_status read_fields(struct projections *projections, const struct param_set *set)
 {
+    const struct hdf5_params *params = set->values;
     struct hdf5_input *input = &projections->input;
     const char *path = params->path, *name = ts_base_name(path);
     char folder[HDF5_INPUT_PATH];
@@ -148,9 +135,9 @@ static enum ts_status warn_of_fields(struct projections *projections,
     if (status == TS_OK)
         status = ts_scan_field_warn_beside(input, &group, name);
     if (status == TS_OK)
-        status = ts_scan_field_warn_of_axes(input, &group, &projections->stack, name,
-                                            params->axes.items);
-    return status;
+        status =
+            ts_scan_axes_warn(input, &group, &projections->stack.dataset, name, params->axes.items);
+    return status == TS_OK ? ts_hdf5_spacing(projections, set, &group) : status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
@@ -158,8 +145,6 @@ static enum ts_status find_all(struct projections *projections, const struct par
     const struct hdf5_params *params = set->values;
     struct hdf5_ref dataset = {0};
     enum ts_status status = find_order(projections, set);
-    if (status == TS_OK)
-        status = find_spacing(projections, set);
     if (status == TS_OK)
         status = ts_hdf5_input_find_root(&projections->input, params->path, &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE) {
@@ -173,7 +158,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     if (status == TS_OK)
-        status = warn_of_fields(projections, params);
+        status = read_fields(projections, set);
     return status == TS_OK ? find_angles(projections, set) : status;
 }
 

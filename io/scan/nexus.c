@@ -15,7 +15,10 @@
 #include <strings.h>
 
 #include "core/path.h"
+#include "io/scan/nexus_angles.h"
 #include "io/scan/nexus_facts.h"
+#include "io/scan/nexus_pixels.h"
+#include "io/scan/scan_axes.h"
 #include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
@@ -36,6 +39,9 @@ static const struct param nexus_params[] = {
     PARAM(struct nexus_params, image_key, .unit = "", .init.text = "",
           .doc = "path of the keys that tell projections, flats and darks apart; found where it is "
                  "not given"),
+    PARAM(struct nexus_params, axes, .optional = true, .unit = "",
+          .doc = "names of the frames' three axes in the order of the file: view (or frame), z and "
+                 "detector; absent: in this order, as the format says"),
     FRAMES_PARAM(struct nexus_params),
     PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices,
           .init.choice = ANGLE_UNIT_FILE, .doc = "unit of the angles"),
@@ -58,6 +64,8 @@ struct nexus {
     struct hdf5_ref entry, detector;
     struct hdf5_ref keyed; /* the detector that holds image_key */
     struct hdf5_ref source, diode;
+    const char *angles_at; /* path of the angles, below their group */
+    struct hdf5_ref angles_in;
     const double *keys; /* image_key of each frame */
     /* If image_key has more values than there are frames, which are projections then: all of it;
        else NULL. */
@@ -225,6 +233,80 @@ static enum ts_status find_dataset(const struct nexus *nexus, const char *given,
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
+static int64_t count_frames(const struct nexus *nexus)
+{
+    return nexus->projections->stack.n[nexus->projections->order[1]];
+}
+
+/* Finds which axis of the file holds rows, frames and columns. */
+static enum ts_status find_order(const struct nexus *nexus)
+{
+    static const char *const names[3] = {"z", "view", "detector"};
+    const struct ts_texts *axes = &nexus->params->axes;
+    int *order = nexus->projections->order, n_found = 0;
+    memcpy(order, (const int[3]){1, 0, 2}, 3 * sizeof *order);
+    if (axes->n == 0)
+        return TS_OK;
+    for (int d = 0; d < 3 && axes->n == 3; d++)
+        for (int i = 0; i < 3; i++)
+            if (!strcmp(strcmp(axes->items[i], "frame") ? axes->items[i] : "view", names[d])) {
+                order[d] = i;
+                n_found++;
+                break;
+            }
+    return n_found == 3 ? TS_OK
+                        : ts_param_error(nexus->set, "axes", "axes-names", nexus->input->diag,
+                                         "the axes are not view (or frame), z and detector, each "
+                                         "once");
+}
+
+/* Warns of axes that an NXdata of the entry names in another order, if its signal is these
+ * frames. */
+static enum ts_status warn_of_plotted_axes(struct nexus *nexus, const char *const read[3])
+{
+    struct hdf5_name *names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, &nexus->entry, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        struct hdf5_ref member, signal = {0};
+        char name[64] = "";
+        bool same = false;
+        if (names[i].kind != 'h')
+            continue;
+        status = ts_hdf5_input_find(nexus->input, &nexus->entry, names[i].name, &member);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, "NXdata")) {
+            status = ts_hdf5_input_text(nexus->input, &member, "signal", name, sizeof name);
+            if (!*name)
+                snprintf(name, sizeof name, "data");
+            if (status == TS_OK)
+                status = ts_hdf5_input_find(nexus->input, &member, name, &signal);
+            if (status == TS_OK && signal.kind == FINDER_DATASET)
+                status = ts_hdf5_stack_is(nexus->input, &nexus->projections->stack, &signal, &same);
+            if (status == TS_OK && same)
+                status = ts_scan_axes_warn(nexus->input, &member, &signal, name, read);
+        }
+        ts_hdf5_input_release(nexus->input, &signal);
+        ts_hdf5_input_release(nexus->input, &member);
+    }
+    return status;
+}
+
+/* Warns of axes that the file names in another order than the one in which the format has them. */
+static enum ts_status warn_of_axes(struct nexus *nexus)
+{
+    static const char *const read[3] = {"view", "z", "detector"};
+    const char *given = nexus->params->data;
+    const size_t before = ts_diag_count(nexus->input->diag);
+    if (nexus->params->axes.n > 0)
+        return TS_OK;
+    const enum ts_status status = ts_scan_axes_warn(
+        nexus->input, *given ? &(struct hdf5_ref){0} : &nexus->detector,
+        &nexus->projections->stack.dataset, *given ? ts_base_name(given) : "data", read);
+    return status == TS_OK && ts_diag_count(nexus->input->diag) == before
+               ? warn_of_plotted_axes(nexus, read)
+               : status;
+}
+
 static enum ts_status open_frames(struct nexus *nexus)
 {
     const char *given = nexus->params->data;
@@ -240,12 +322,7 @@ static enum ts_status open_frames(struct nexus *nexus)
                                     &nexus->projections->stack);
     if (status == TS_BAD_INPUT)
         ts_projections_hint_empty(nexus->projections);
-    return status == TS_OK
-               ? ts_scan_field_warn_of_axes(nexus->input,
-                                            *given ? &(struct hdf5_ref){0} : &nexus->detector,
-                                            &nexus->projections->stack, "data",
-                                            (const char *const[]){"view", "z", "detector"})
-               : status;
+    return status == TS_OK ? warn_of_axes(nexus) : status;
 }
 
 /* Leaves the values of projections in a list that has one for each value of image_key. */
@@ -260,7 +337,7 @@ static void keep_projections(const struct nexus *nexus, double *values)
  * flats and darks are elsewhere. Returns false if it is none. */
 static bool take_all_keys(struct nexus *nexus, double *keys, int64_t n)
 {
-    const int64_t n_frames = nexus->projections->stack.n[0];
+    const int64_t n_frames = count_frames(nexus);
     int64_t n_projections = 0;
     for (int64_t i = 0; i < n; i++)
         n_projections += keys[i] == FRAMES_PROJECTIONS;
@@ -286,7 +363,7 @@ static bool take_all_keys(struct nexus *nexus, double *keys, int64_t n)
 static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name,
                                 double **keys)
 {
-    const int64_t n_frames = nexus->projections->stack.n[0];
+    const int64_t n_frames = count_frames(nexus);
     struct hdf5_ref dataset;
     int64_t n = 0;
     *keys = NULL;
@@ -374,7 +451,7 @@ static enum ts_status record_frames(const struct nexus *nexus, const int64_t cou
 static enum ts_status choose_frames(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
-    const int64_t n_frames = projections->stack.n[0];
+    const int64_t n_frames = count_frames(nexus);
     int64_t counts[KEYS] = {0}, n_alignment = 0, n = 0;
     double *keys, *control;
     enum ts_status status = read_all_keys(nexus, &keys, &control);
@@ -427,13 +504,18 @@ static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
     static const char *const classes[][2] = {{"NXsample"}, {"NXdata"}};
     enum ts_status status = TS_OK;
     *angles = (struct hdf5_ref){0};
-    if (*nexus->params->angles)
+    nexus->angles_at = "rotation_angle";
+    if (*nexus->params->angles) {
+        nexus->angles_at = nexus->params->angles;
+        nexus->angles_in = nexus->input->files[0].root;
         return ts_hdf5_input_find_root(nexus->input, nexus->params->angles, angles);
+    }
     for (int i = 0; i < 2 && status == TS_OK && angles->kind == FINDER_NONE; i++) {
         struct hdf5_ref group = {0};
         status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group, NULL);
         if (status == TS_OK)
             status = ts_hdf5_input_find(nexus->input, &group, "rotation_angle", angles);
+        nexus->angles_in = group;
         if (status == TS_OK && i == 0 && angles->kind != FINDER_NONE)
             status = ts_scan_field_warn_beside(nexus->input, &group, "rotation_angle");
     }
@@ -450,7 +532,7 @@ static bool take_angles(struct nexus *nexus, double *angles, int64_t n)
     const bool all = nexus->all_keys && n == nexus->n_all_keys;
     if (all)
         keep_projections(nexus, angles);
-    if (all || n == projections->stack.n[0]) {
+    if (all || n == count_frames(nexus)) {
         for (int64_t i = 0; i < n_views; i++)
             angles[i] = angles[projections->frames[i]];
         return true;
@@ -459,7 +541,7 @@ static bool take_angles(struct nexus *nexus, double *angles, int64_t n)
         ts_diag_note(nexus->input->diag, &(struct diag_site){.code = "angle-count"},
                      "%s: there are %" PRId64 " angles for %" PRId64
                      " frames, one for each projection: they are taken in the order of these",
-                     nexus->input->path, n, projections->stack.n[0]);
+                     nexus->input->path, n, count_frames(nexus));
     return n == n_views;
 }
 
@@ -485,7 +567,7 @@ static enum ts_status take_range(struct nexus *nexus, bool fits)
 static enum ts_status read_angles(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
-    const int64_t n_frames = projections->stack.n[0];
+    const int64_t n_frames = count_frames(nexus);
     const char *given = nexus->params->angles;
     enum angle_unit unit = nexus->params->angle_unit;
     char units[64], shown[256];
@@ -529,59 +611,6 @@ static enum ts_status read_angles(struct nexus *nexus)
     }
     return ts_projections_angles(projections, angles, projections->n_views, unit,
                                  nexus->params->angle_unit != ANGLE_UNIT_FILE);
-}
-
-/* Warns of the angles of an NXdata if their steps differ by more than half a step from those that
- * are taken, or if they begin elsewhere by more than a step. Those of a start, a middle and an end
- * of an exposure do not. */
-static void compare_angles(const struct nexus *nexus, const char *group,
-                           const struct scan_field *field)
-{
-    const struct projections *projections = nexus->projections;
-    const int64_t n = projections->n_views;
-    const double to_degrees = ts_angle_unit_of(field->units) == ANGLE_UNIT_RADIAN ? 180 / M_PI : 1;
-    double low = INFINITY, high = -INFINITY, first = 0, steps = 0, most = 0;
-    if (!field->values || (field->n != n && field->n != projections->stack.n[0]))
-        return;
-    for (int64_t i = 0; i < n; i++) {
-        const double value = field->values[field->n == n ? i : projections->frames[i]] * to_degrees,
-                     off = remainder(value - projections->angles[i], 360);
-        first = i == 0 ? off : first;
-        steps = fmax(steps, fabs(remainder(off - first, 360)));
-        most = fmax(most, fabs(off));
-        low = fmin(low, projections->angles[i]);
-        high = fmax(high, projections->angles[i]);
-    }
-    const double step = n > 1 ? (high - low) / (double)(n - 1) : 0;
-    if (!(steps > 0.5 * step + 1e-3) && !(fabs(first) > step + 1e-3))
-        return;
-    char name[HDF5_INPUT_PATH + 32];
-    snprintf(name, sizeof name, "rotation_angle of the %s", group);
-    ts_scan_field_warn(nexus->input, name,
-                       "differs by up to %.6g degrees from the angles that are taken", most);
-    ts_diag_hint(nexus->input->diag, "angles: PATH takes another list of the file");
-}
-
-/* Compares the angles with those of each NXdata of the entry. */
-static enum ts_status warn_of_other_angles(struct nexus *nexus)
-{
-    struct hdf5_name *names;
-    size_t n;
-    enum ts_status status = ts_hdf5_input_names(nexus->input, &nexus->entry, &names, &n);
-    for (size_t i = 0; status == TS_OK && i < n; i++) {
-        struct hdf5_ref member;
-        struct scan_field field;
-        if (names[i].kind != 'h')
-            continue;
-        status = ts_hdf5_input_find(nexus->input, &nexus->entry, names[i].name, &member);
-        const bool is_data = status == TS_OK && ts_hdf5_input_is_class(&member, "NXdata");
-        if (is_data)
-            status = ts_scan_field_read(nexus->input, &member, "rotation_angle", &field);
-        if (is_data && status == TS_OK)
-            compare_angles(nexus, names[i].name, &field);
-        ts_hdf5_input_release(nexus->input, &member);
-    }
-    return status;
 }
 
 /* ---- geometry -------------------------------------------------------------------------------- */
@@ -647,7 +676,9 @@ static enum ts_status read_probe(struct nexus *nexus)
 
 static enum ts_status find_parts(struct nexus *nexus)
 {
-    enum ts_status status = find_entry(nexus);
+    enum ts_status status = find_order(nexus);
+    if (status == TS_OK)
+        status = find_entry(nexus);
     if (status == TS_OK)
         status = find_detector(nexus);
     if (status == TS_OK)
@@ -656,8 +687,6 @@ static enum ts_status find_parts(struct nexus *nexus)
         status = choose_frames(nexus);
     if (status == TS_OK && nexus->params->frames == FRAMES_PROJECTIONS)
         status = read_angles(nexus);
-    if (status == TS_OK && nexus->projections->angles && !*nexus->params->angles)
-        status = warn_of_other_angles(nexus);
     if (status == TS_OK)
         status = read_probe(nexus);
     if (status == TS_OK)
@@ -669,9 +698,13 @@ static enum ts_status find_parts(struct nexus *nexus)
                                         .source = &nexus->source,
                                         .diode = &nexus->diode,
                                         .keys = nexus->keys,
-                                        .n_frames = nexus->projections->stack.n[0],
+                                        .n_frames = count_frames(nexus),
                                         .angles = nexus->projections->angles,
+                                        .angles_in = &nexus->angles_in,
+                                        .angles_at = nexus->angles_at,
                                         .projected = nexus->params->frames == FRAMES_PROJECTIONS};
+    if (status == TS_OK && places.angles)
+        status = ts_nexus_angles_warn(&places);
     if (status == TS_OK)
         status = read_geometry(nexus, &places);
     if (status == TS_OK && places.projected)
@@ -683,12 +716,10 @@ static enum ts_status find_parts(struct nexus *nexus)
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
-    static const int order[3] = {1, 0, 2};
     struct nexus nexus = {.set = set,
                           .params = set->values,
                           .projections = projections,
                           .input = &projections->input};
-    memcpy(projections->order, order, sizeof order);
     projections->quantity = nexus.params->quantity;
     projections->kind = (enum frames)nexus.params->frames;
     projections->padding = (enum source_padding)nexus.params->padding;

@@ -16,9 +16,10 @@
 struct nexus_params {
     const char *nexus;
     const char *entry, *data, *angles,
-        *image_key;     /* paths; "" if they are found by definition and class */
-    int32_t frames;     /* enum frames */
-    int32_t angle_unit; /* enum angle_unit */
+        *image_key;       /* paths; "" if they are found by definition and class */
+    struct ts_texts axes; /* n 0: frame, row, column */
+    int32_t frames;       /* enum frames */
+    int32_t angle_unit;   /* enum angle_unit */
     THETA_FIELDS;
     double pixel_size;
     int32_t padding;  /* enum source_padding */

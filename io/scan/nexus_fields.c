@@ -15,6 +15,7 @@
 
 #include "core/path.h"
 #include "core/vector3.h"
+#include "io/scan/nexus_pixels.h"
 #include "io/scan/scan_field.h"
 
 enum { CHAIN_MAX = 16 };
@@ -172,13 +173,17 @@ static bool is_bad(double value)
 static enum ts_status take_pixel_mask(const struct nexus_places *places, const double *values)
 {
     struct projections *projections = places->projections;
-    const size_t n = (size_t)(projections->stack.n[1] * projections->stack.n[2]);
+    const int *order = projections->order;
+    const int64_t rows = projections->stack.n[order[0]], columns = projections->stack.n[order[2]];
+    const size_t n = (size_t)(rows * columns);
     uint8_t *bad = ts_arena_alloc(projections->arena, n);
     size_t n_bad = 0;
     if (!bad)
         return ts_diag_no_memory(places->input->diag, n);
-    for (size_t i = 0; i < n; i++)
-        n_bad += bad[i] = is_bad(values[i]);
+    for (int64_t z = 0; z < rows; z++)
+        for (int64_t c = 0; c < columns; c++)
+            n_bad += bad[z * columns + c] =
+                is_bad(values[order[0] < order[2] ? z * columns + c : c * rows + z]);
     if (n_bad > 0)
         projections->bad = bad;
     return n_bad > 0
@@ -189,7 +194,10 @@ static enum ts_status take_pixel_mask(const struct nexus_places *places, const d
 enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places)
 {
     struct hdf5_input *input = places->input;
-    const int64_t rows = places->projections->stack.n[1], columns = places->projections->stack.n[2];
+    const struct hdf5_stack *stack = &places->projections->stack;
+    const int *order = places->projections->order;
+    const bool turned = order[0] > order[2]; /* in the file columns come before rows */
+    const int64_t rows = stack->n[order[turned ? 2 : 0]], columns = stack->n[order[turned ? 0 : 2]];
     struct ts_diag *diag = input->diag, *trial = ts_diag_create();
     struct arena *arena = input->arena, *scratch = ts_arena_create();
     double *values = NULL;
@@ -314,11 +322,11 @@ static enum ts_status warn_of_varying(const struct nexus_places *places, const s
     return TS_OK;
 }
 
-static const char mirrored[] =
+const char ts_nexus_mirrored[] =
     "the detector's pixels run from right to left, and they are read as they are";
-static const char upside_down[] = "the detector's rows run from bottom to top, and they are read "
-                                  "as they are: the slices come out in the opposite order";
-static const char flip_hint[] = "the stage flip, after flat_field, mirrors the views";
+const char ts_nexus_upside_down[] = "the detector's rows run from bottom to top, and they are read "
+                                    "as they are: the slices come out in the opposite order";
+const char ts_nexus_flip_hint[] = "the stage flip, after flat_field, mirrors the views";
 
 /* Fields with one value: a number, or a word for the usual case. */
 static const struct unusual {
@@ -326,8 +334,8 @@ static const struct unusual {
     double usual;
     const char *what, *hint;
 } unusual[] = {
-    {"x_flipped", "false", 0, mirrored, flip_hint},
-    {"y_flipped", "false", 0, upside_down, NULL},
+    {"x_flipped", "false", 0, ts_nexus_mirrored, ts_nexus_flip_hint},
+    {"y_flipped", "false", 0, ts_nexus_upside_down, NULL},
     {"flatfield_applied", "false", 0,
      "the frames are divided by a flat field already; flat_field would do so again", NULL},
     {"countrate_correction_applied", "true", 1,
@@ -416,39 +424,6 @@ static enum ts_status warn_of_scales(const struct nexus_places *places)
     return status;
 }
 
-/* A detector that is moved across has its axis elsewhere. Its offset is one number, or one for each
- * column. */
-static enum ts_status warn_of_offset(const struct nexus_places *places)
-{
-    static const char *const names[] = {"x_pixel_offset", "x_offset"};
-    const double pixel_mm = places->projections->spacing_mm[1];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct scan_field field;
-        const enum ts_status status = read_field(places, places->detector, names[i], &field);
-        if (status != TS_OK)
-            return status;
-        const double *at = field.values, mm = ts_scan_field_mm(field.units);
-        const double middle = field.n > 0 ? (at[0] + at[field.n - 1]) / 2 : 0,
-                     step = field.n > 1 ? (at[field.n - 1] - at[0]) / (double)(field.n - 1) : 0;
-        bool even = true;
-        for (int64_t k = 1; k < field.n; k++)
-            even &= fabs(at[k] - at[k - 1] - step) <= 0.01 * fabs(step);
-        if (!even)
-            warn(places, "detector", names[i],
-                 "has steps that differ, and columns are taken to be evenly spaced");
-        else if (mm > 0 && pixel_mm > 0 ? fabs(middle) * mm > 0.5 * pixel_mm : middle != 0) {
-            char shown[256];
-            ts_text_escape(shown, sizeof shown, field.units);
-            warn(places, "detector", names[i],
-                 "is %.6g%s%s: the rotation axis may be so far from the middle; it is not moved "
-                 "there",
-                 middle, *shown ? " " : "", shown);
-            ts_diag_hint(places->input->diag, "the stage center finds the axis, or is given it");
-        }
-    }
-    return TS_OK;
-}
-
 /* Notes that a scan sees half of its object, for the plan, which knows whether the chain joins
  * opposite views. */
 static enum ts_status note_half(const struct nexus_places *places)
@@ -493,20 +468,25 @@ static void warn_of_turning(const struct nexus_places *places, const char *where
                             double degrees, int sense, const double vector[3])
 {
     const double length = ts_length(vector);
+    const int *order = places->projections->order;
+    const bool turned = order[0] > order[2]; /* the chain exchanges rows and columns */
     if (sense == 0) {
         warn(places, where, name, "turns it by %.6g degrees over the projections, and is not used",
              degrees);
-    } else if (length > 0 && fabs(vector[1]) < 0.9998 * length) {
+    } else if (length > 0 && fabs(vector[turned ? 0 : 1]) < 0.9998 * length) {
         warn(places, where, name,
              "turns it about (%g, %g, %g) as rotation_angle does, and the axis is taken for that "
-             "of the detector's columns, (0, 1, 0)",
-             vector[0], vector[1], vector[2]);
-    } else if (sense * (vector[1] < 0 ? -1 : 1) < 0 &&
-               strcmp(ts_base_name(name), "rotation_angle") != 0 &&
+             "of the detector's columns, %s",
+             vector[0], vector[1], vector[2], turned ? "(1, 0, 0)" : "(0, 1, 0)");
+        if (fabs(vector[turned ? 1 : 0]) > 0.9998 * length)
+            ts_nexus_pixels_hint_exchanged(places);
+    } else if (!turned && sense * (vector[1] < 0 ? -1 : 1) < 0 &&
                !ts_param_given(places->input->set, "angle_sense")) {
-        warn(places, where, name,
-             "turns it about (%g, %g, %g) the other way than rotation_angle, which is taken",
-             vector[0], vector[1], vector[2]);
+        warn(places, where, name, "turns it about (%g, %g, %g) the other way than %s", vector[0],
+             vector[1], vector[2],
+             strcmp(ts_base_name(name), "rotation_angle") != 0
+                 ? "rotation_angle, which is taken"
+                 : "it is taken to turn it, about (0, 1, 0)");
         ts_diag_hint(places->input->diag,
                      "angle_sense: y-to-x turns the views the other way; angle_sense: x-to-y says "
                      "that rotation_angle is right");
@@ -527,11 +507,11 @@ static void warn_of_rotation(const struct nexus_places *places, const char *wher
     const double length = ts_length(vector);
     if (half && detector && length > 0 && fabs(vector[1]) / length > 0.999999) {
         note_turn(places, SOURCE_X_FLIPPED);
-        warn(places, where, name, "turns it by 180 degrees about y: %s", mirrored);
-        ts_diag_hint(places->input->diag, "%s", flip_hint);
+        warn(places, where, name, "turns it by 180 degrees about y: %s", ts_nexus_mirrored);
+        ts_diag_hint(places->input->diag, "%s", ts_nexus_flip_hint);
     } else if (half && detector && length > 0 && fabs(vector[0]) / length > 0.999999) {
         note_turn(places, SOURCE_Y_FLIPPED);
-        warn(places, where, name, "turns it by 180 degrees about x: %s", upside_down);
+        warn(places, where, name, "turns it by 180 degrees about x: %s", ts_nexus_upside_down);
     } else {
         if (half && detector && length > 0 && fabs(vector[2]) / length > 0.999999) {
             note_turn(places, SOURCE_X_FLIPPED);
@@ -553,13 +533,16 @@ static enum ts_status check_axis(const struct nexus_places *places, const char *
     struct scan_field field;
     char type[64] = "";
     double vector[3] = {0}, low, high;
-    int n_vector;
+    int n_vector = 0;
+    const bool is_scan = !strcmp(ts_base_name(path), "rotation_angle");
     *depends_on = '\0';
     enum ts_status status = ts_hdf5_input_find(input, group, path, &axis);
     if (status == TS_OK && axis.kind == FINDER_DATASET)
         status = ts_hdf5_input_text(input, &axis, "transformation_type", type, sizeof type);
-    if (status == TS_OK && *type)
+    if (status == TS_OK && axis.kind == FINDER_DATASET && (*type || is_scan))
         status = ts_hdf5_input_numbers(input, &axis, "vector", 3, vector, &n_vector);
+    if (!*type && n_vector == 3)
+        snprintf(type, sizeof type, "rotation");
     if (status == TS_OK && *type)
         status = ts_hdf5_input_text(input, &axis, "depends_on", depends_on, HDF5_INPUT_PATH);
     ts_hdf5_input_release(input, &axis);
@@ -577,8 +560,11 @@ static enum ts_status check_axis(const struct nexus_places *places, const char *
     const double to_degrees = ts_angle_unit_of(field.units) == ANGLE_UNIT_RADIAN ? 180 / M_PI : 1;
     if (!find_range(places, &field, OVER_VIEWS, &low, &high))
         return TS_OK;
-    if (translation && high - low > 1e-9 * fmax(fabs(low), fabs(high)) &&
-        ts_scan_field_mm(field.units) > 0)
+    if (translation && is_scan)
+        warn(places, where, path,
+             "is called a translation, and its values are taken for the angles");
+    else if (translation && high - low > 1e-9 * fmax(fabs(low), fabs(high)) &&
+             ts_scan_field_mm(field.units) > 0)
         warn(places, where, path,
              "moves it by %.6g %s over the projections, and the views are not shifted", high - low,
              field.units);
@@ -606,9 +592,9 @@ static enum ts_status check_axes(const struct nexus_places *places, const char *
 
 /* Follows depends_on of a detector or sample from axis to axis, to axes outside of its own
    transformations, which are checked already if `listed`. A path is relative to the root, or to the
-   group of the object that names it. */
+   group of the object that names it. *turned becomes true if one of them is rotation_angle. */
 static enum ts_status follow_axes(const struct nexus_places *places, const char *where,
-                                  const struct hdf5_ref *parent, bool listed)
+                                  const struct hdf5_ref *parent, bool listed, bool *turned)
 {
     const struct hdf5_ref *root = &places->input->files[0].root;
     struct scan_field first;
@@ -639,9 +625,19 @@ static enum ts_status follow_axes(const struct nexus_places *places, const char 
             return status;
         if (listed && strstr(path, "transformations/"))
             return TS_OK; /* these depend on each other, or on nothing */
+        *turned |= !strcmp(ts_base_name(path), "rotation_angle");
         status = check_axis(places, where, from_root ? root : parent, path, next);
     }
     return status;
+}
+
+/* The axis of the angles may say what it is without a depends_on that leads to it. */
+static enum ts_status check_rotation(const struct nexus_places *places)
+{
+    char further[HDF5_INPUT_PATH];
+    return places->angles_in && places->angles_at
+               ? check_axis(places, "sample", places->angles_in, places->angles_at, further)
+               : TS_OK;
 }
 
 static enum ts_status warn_of_transformations(const struct nexus_places *places, const char *where,
@@ -657,9 +653,10 @@ static enum ts_status warn_of_transformations(const struct nexus_places *places,
     if (status == TS_OK && listed)
         status = check_axes(places, where, &group);
     ts_hdf5_input_release(places->input, &group);
-    return status == TS_OK && parent->kind != FINDER_NONE
-               ? follow_axes(places, where, parent, listed)
-               : status;
+    bool turned = false;
+    if (status == TS_OK && parent->kind != FINDER_NONE)
+        status = follow_axes(places, where, parent, listed, &turned);
+    return status == TS_OK && !turned && !strcmp(where, "sample") ? check_rotation(places) : status;
 }
 
 /* ---- the source of the rays ------------------------------------------------------------------ */
@@ -738,7 +735,7 @@ static enum ts_status warn_in_groups(const struct nexus_places *places,
     if (status == TS_OK)
         status = warn_of_scales(places);
     if (status == TS_OK)
-        status = warn_of_offset(places);
+        status = ts_nexus_pixels_warn(places);
     if (status == TS_OK)
         status = note_half(places);
     if (status == TS_OK)

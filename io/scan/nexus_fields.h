@@ -17,8 +17,13 @@ struct nexus_places {
     const double *keys;                    /* image_key of each frame */
     int64_t n_frames;
     const double *angles; /* of each view, in degrees; NULL for flats and darks */
-    bool projected;       /* the views are projections */
+    const struct hdf5_ref *angles_in;
+    const char *angles_at; /* their path below that group */
+    bool projected;        /* the views are projections */
 };
+
+/* What a detector does that lies the other way, and what helps. */
+extern const char ts_nexus_mirrored[], ts_nexus_upside_down[], ts_nexus_flip_hint[];
 
 /* Sets the distance of neighboring pixels: the one that the file states for the sample, else that
    of the detector's pixels. With `diverging` rays it is that of the detector's, which the beam's

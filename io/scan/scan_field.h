@@ -39,16 +39,6 @@ enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input,
  * NXdata: (value + offset) * scaling_factor. */
 enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group,
                                          const char *name);
-/* Warns (axes-order) if what the file calls the three axes of the dataset contradicts the order in
- * which they are read, such as {"view", "z", "detector"}: the attribute axes and the labels of the
- * dataset, and the attribute axes of the group that holds it if the dataset is its signal. */
-enum ts_status ts_scan_field_warn_of_axes(const struct hdf5_input *input,
-                                          const struct hdf5_ref *group,
-                                          const struct hdf5_stack *stack, const char *name,
-                                          const char *const read[3]);
-/* Writes the axes that are read, such as {"view", "z", "detector"}, in the order of these names of
- * the file: "[z, view, detector]". Returns false if the names do not say the order. */
-bool ts_scan_field_order(const char *names, const char *const read[3], char *text, size_t size);
 /* Returns the millimeters of a unit of length; 0 if it is not known. Case is ignored. */
 double ts_scan_field_mm(const char *units);
 

@@ -2118,6 +2118,7 @@ def nexus(
     data: str | float | None = None,
     angles: str | float | None = None,
     image_key: str | float | None = None,
+    axes: Texts | None = None,
     frames: Literal["projections", "flats", "darks"] | Sweep | None = None,
     angle_unit: Literal["file", "degree", "radian"] | Sweep | None = None,
     theta_start: Number | None = None,
@@ -2142,6 +2143,8 @@ def nexus(
     data: path of the frames (frame, row, column); found in the entry where it is not given
     angles: path of the angles, one a frame; found in the entry where it is not given
     image_key: path of the keys that tell projections, flats and darks apart; found where it is not given
+    axes: names of the frames' three axes in the order of the file: view (or frame), z and detector; absent: in this order,
+        as the format says
     frames: which frames of the scan this source gives; flats and darks are further sources under inputs (default:
         projections)
         - projections: the views of the object, with their angles
@@ -2275,7 +2278,8 @@ def hdf5(
     path: path of the dataset in the file
     axes: names of the dataset's three axes in the order of the file: z, y and x, or z, view and detector, or, of flats and
         darks, which have no angles, z, frame and detector
-    spacing: distances of neighbors along z, y and x, or along z and detector; one pixel where they are not given [mm]
+    spacing: distances of neighbors along z, y and x, or along z and detector; what the file says where they are not given,
+        else one pixel [mm]
     angles: path of the angles of the views
     angle_unit: unit of the angles in the file, or of theta_start and theta_stop (default: file)
         - file: as the units of the angles say; without units degrees

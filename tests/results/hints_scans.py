@@ -277,6 +277,73 @@ def frames_of_other_files(folder):
 
 
 @rows
+def places_that_the_file_says(folder):
+    """Axes in another order, pixels of another size and angles of the begin of exposures, as NeXus files say them; lengths of HDF5 files."""
+    lines, slices = scans(folder)
+    right = close(slices)
+
+    def like(name, change, turned=False):
+        shutil.copy(f"{folder}/scan.nxs", f"{folder}/{name}")
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            entry = file[next(iter(file))]
+            detector = entry["instrument/detector"]
+            if turned:
+                frames = detector["data"][()].transpose(0, 2, 1)
+                del detector["data"]
+                detector["data"] = frames
+            change(entry, detector, entry["sample/rotation_angle"])
+        return lambda more: chain_of(name, more) + " | minus_log | fbp"
+
+    def put(group, name, values, units):
+        group[name] = values
+        group[name].attrs["units"] = units
+
+    def named(entry, detector, angles):
+        group = entry.create_group("plotted")
+        group.attrs["NX_class"], group.attrs["signal"] = "NXdata", "data"
+        group["data"], group.attrs["axes"] = detector["data"], ["rotation_angle", "x", "y"]
+
+    def labelled(entry, detector, angles):
+        for i, name in enumerate(("rotation_angle", "x", "y")):
+            detector["data"].dims[i].label = name
+
+    columns = np.arange(lines.shape[2]) - (lines.shape[2] - 1) / 2
+    for name, change in (("named.nxs", named), ("labelled.nxs", labelled)):
+        chain = like(name, change, True)
+        carry(folder, chain(""), "axes: [view, detector, z] reads them as the file says", chain("axes=view,detector,z"), right)
+    chain = like("across.nxs", lambda entry, detector, angles: put(detector, "x_pixel_offset", columns, "um"), True)
+    carry(folder, chain(""), "axes: [view, detector, z] exchanges rows and columns", chain("axes=view,detector,z"), right)
+
+    def binned(entry, detector, angles):
+        put(detector, "x_pixel_offset", columns, "um")
+        for name in ("x_pixel_size", "y_pixel_size"):
+            detector[name][...] = detector[name][()] / 2
+
+    chain = like("binned.nxs", binned)
+    carry(folder, chain(""), "pixel_size: 0.001, in mm, where that is right", chain("pixel_size=0.001"), right)
+
+    def begun(entry, detector, angles):
+        put(angles.parent, "rotation_angle_end", angles[()] + 2, "degree")
+        angles[...] = angles[()] - 2
+
+    chain = like("begun.nxs", begun)
+    carry(folder, chain(""), "angle_offset: 2 takes those of the middle", chain("angle_offset=2"), right)
+
+    def spaced(found):
+        with h5py.File(f"{folder}/out.h5") as file:
+            steps = [abs(np.diff(file[f"entry/data/{name}"][()])[0]) for name in "zyx"]
+        return found.shape == (4, 5, 6) and np.allclose(steps, (0.3, 0.2, 0.1))
+
+    with h5py.File(f"{folder}/lengths.h5", "w") as file:
+        for name in ("um", "none"):
+            file[name] = np.arange(120, dtype="f4").reshape(4, 5, 6)
+        file["um"].attrs["element_size_um"], file["none"].attrs["voxel_size"] = [300.0, 200, 100], [0.3, 0.2, 0.1]
+    of = "hdf5 lengths.h5 path=/%s axes=z,y,x"
+    carry(folder, of % "um" + " spacing=0.3,0.2,0.2", "spacing: [0.3, 0.2, 0.1] is what the file says", of % "um" + " spacing=0.3,0.2,0.1", spaced)
+    carry(folder, of % "none", "spacing: [0.3, 0.2, 0.1], if it is in mm and in the order of the file's axes", of % "none" + " spacing=0.3,0.2,0.1", spaced)
+
+
+@rows
 def views_that_are_none(folder):
     """Scans that were aborted, frames that the camera lost or gave again, and views without the object."""
     half = np.arange(48) * 3.75

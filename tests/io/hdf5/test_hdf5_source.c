@@ -118,6 +118,197 @@ Test(hdf5_source, axes_of_another_order_are_warned_of)
     }
 }
 
+/* Datasets of positions, and an attribute of sizes, of a volume (7, 3, 5) or of a scan. */
+struct lengths {
+    const char *name, *units;
+    double step; /* 0: there is no such dataset */
+};
+
+static void put_lengths(hid_t group, const struct lengths *of, int n, bool uneven)
+{
+    double values[SCAN_FRAMES];
+    for (int i = 0; i < n; i++)
+        values[i] = 3 + of->step * (uneven && i == n - 1 ? i + 1 : i);
+    if (of->step != 0)
+        ts_scan_file_numbers(group, of->name, n, values, of->units);
+}
+
+Test(hdf5_source, lengths_of_the_file_are_used_or_compared)
+{
+    static const double as_file[] = {0.3, 0.2, 0.1}, other[] = {0.3, 0.2, 0.11};
+    static const struct {
+        struct lengths lengths[3];
+        const char *attribute;
+        double sizes[3];
+        const double *given;
+        bool uneven;
+        double spacing[3];
+        const char *code, *text;
+    } rows[] = {
+        {{{"z", "mm", 0.3}, {"y", "mm", 0.2}, {"x", "mm", 0.1}}, .spacing = {0.3, 0.2, 0.1}},
+        {{{"z", "um", 300}, {"y", "um", 200}, {"x", "cm", 0.01}}, .spacing = {0.3, 0.2, 0.1}},
+        {{{"z", "mm", 0.3}, {"y", "mm", 0.2}, {"x", "mm", 0.1}},
+         .given = as_file,
+         .spacing = {0.3, 0.2, 0.1}},
+        {{{"z", "mm", 0.3}, {"y", "mm", 0.2}, {"x", "mm", 0.1}},
+         .given = other,
+         .spacing = {0.3, 0.2, 0.11},
+         .code = "pixel-size-differs",
+         .text = "neighbors along x are 0.1 mm apart, and `spacing` that they are 0.11 mm"},
+        {{{"z", "mm", 0.3}, {"y", "mm", -0.2}, {"x", "mm", 0.1}},
+         .spacing = {0.3, 0.2, 0.1}}, /* as results without a place have it */
+        {{{"z", "mm", -0.3}, {"y", "mm", 0.2}, {"x", "mm", 0.1}},
+         .spacing = {0.3, 0.2, 0.1},
+         .code = "field-unused",
+         .text = "z falls from"},
+        {{{"z", "mm", 0.3}, {"y", "mm", 0.2}, {"x", "mm", -0.1}},
+         .given = as_file,
+         .spacing = {0.3, 0.2, 0.1},
+         .code = "field-unused",
+         .text = "x falls from"},
+        {{{"x", "mm", 0.1}}, .code = "field-unused", .text = "x gives lengths along some axes"},
+        {{{"y", "um", 200}}, .given = other, .spacing = {0.3, 0.2, 0.11}, .code = NULL},
+        {{{"z", NULL, 0.3}, {"y", NULL, 0.2}, {"x", NULL, 0.1}}, .code = NULL},
+        {{{"z", "s", 0.3}, {"y", NULL, 0.2}}, .code = NULL},
+        {{{"x", "mm", 0.1}},
+         .uneven = true,
+         .code = "field-unused",
+         .text = "x has steps that differ"},
+        {.attribute = "element_size_um", .sizes = {300, 200, 100}, .spacing = {0.3, 0.2, 0.1}},
+        {.attribute = "element_size_mm", .sizes = {0.3, 0.2, 0.1}, .spacing = {0.3, 0.2, 0.1}},
+        {.attribute = "Element_Size_UM",
+         .sizes = {300, 200, 100},
+         .given = other,
+         .spacing = {0.3, 0.2, 0.11},
+         .code = "pixel-size-differs",
+         .text = "the attribute element_size_um says that neighbors along x are 0.1 mm apart"},
+        {.attribute = "voxel_size",
+         .sizes = {3, 2, 1},
+         .code = "field-unused",
+         .text = "the attribute voxel_size has no unit that is known"},
+        {.attribute = "spacing", .sizes = {1, 1, 1}, .code = NULL},
+        {.attribute = "spacing", .sizes = {3, 2, 1}, .given = as_file, .spacing = {0.3, 0.2, 0.1}},
+    };
+    static const char *const axes[] = {"z", "y", "x"};
+    static const int n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL),
+                    group = H5Gopen2(file, "/exchange", 0), data = H5Dopen2(group, "data", 0);
+        for (int d = 0; d < 3 && rows[i].lengths[d].name; d++)
+            put_lengths(group, &rows[i].lengths[d],
+                        n[*rows[i].lengths[d].name == 'z'   ? 0
+                          : *rows[i].lengths[d].name == 'y' ? 1
+                                                            : 2],
+                        rows[i].uneven);
+        if (rows[i].attribute) {
+            const hsize_t three = 3;
+            const hid_t space = H5Screate_simple(1, &three, NULL),
+                        attribute =
+                            H5Acreate2(data, rows[i].attribute, H5T_IEEE_F64LE, space, 0, 0);
+            cr_assert_geq(H5Awrite(attribute, H5T_NATIVE_DOUBLE, rows[i].sizes), 0);
+            H5Aclose(attribute);
+            H5Sclose(space);
+        }
+        H5Dclose(data);
+        H5Gclose(group);
+        H5Fclose(file);
+        struct hdf5_params values;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        const struct param_set set = ts_scan_file_hdf5(&values, axes, 0);
+        if (rows[i].given)
+            values.spacing = (struct ts_numbers){1, 3, rows[i].given};
+        cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_OK, "row %zu", i);
+        for (int d = 0; d < 3; d++) {
+            const double spacing = rows[i].spacing[d];
+            cr_expect_float_eq(source->image.axes[d].spacing, spacing > 0 ? spacing : 1, 1e-9,
+                               "row %zu, axis %d: %g", i, d, source->image.axes[d].spacing);
+        }
+        cr_expect_eq(ts_diag_count(diag), rows[i].code != NULL, "row %zu", i);
+        if (rows[i].code && ts_diag_count(diag) > 0) {
+            cr_expect_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
+            cr_expect_not_null(strstr(ts_diag_get(diag, 0)->message, rows[i].text), "%s",
+                               ts_diag_get(diag, 0)->message);
+        }
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Writes DIMENSION_LIST: the scale of each axis. */
+static void put_scales(hid_t data, hid_t group, const char *const names[3])
+{
+    const hsize_t n = 3;
+    const hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ), space = H5Screate_simple(1, &n, NULL),
+                attribute = H5Acreate2(data, "DIMENSION_LIST", type, space, 0, 0);
+    hobj_ref_t references[3];
+    hvl_t lists[3];
+    for (int d = 0; d < 3; d++) {
+        cr_assert_geq(H5Rcreate(&references[d], group, names[d], H5R_OBJECT, -1), 0);
+        lists[d] = (hvl_t){1, &references[d]};
+    }
+    cr_assert_geq(H5Awrite(attribute, type, lists), 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+Test(hdf5_source, dimension_scales_give_the_spacing)
+{
+    static const char *const names[3] = {"up", "across", "along"};
+    static const char *const axes[][3] = {
+        {"z", "y", "x"}, {"x", "y", "z"}, {"view", "z", "detector"}, {"z", "frame", "detector"}};
+    static const double steps[3] = {0.3, 0.2, 0.1};
+    for (size_t i = 0; i < 4; i++) {
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL),
+                    group = H5Gopen2(file, "/exchange", 0), data = H5Dopen2(group, "data", 0),
+                    scales = H5Gcreate2(file, "scales", 0, 0, 0);
+        put_lengths(scales, &(struct lengths){names[0], "mm", 0.3}, SCAN_FRAMES, false);
+        put_lengths(scales, &(struct lengths){names[1], "mm", 0.2}, SCAN_ROWS, false);
+        put_lengths(scales, &(struct lengths){names[2], "mm", 0.1}, SCAN_COLUMNS, false);
+        put_scales(data, scales, names);
+        H5Gclose(scales);
+        H5Dclose(data);
+        H5Gclose(group);
+        H5Fclose(file);
+        struct hdf5_params values;
+        struct source *source;
+        const struct param_set set = ts_scan_file_hdf5(&values, axes[i], 180);
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        for (int k = 0; k < 3; k++) {
+            const char axis = *axes[i][k];
+            const int d = axis == 'z' ? 0 : axis == 'x' || axis == 'd' ? 2 : 1;
+            if (axis != 'v' && axis != 'f')
+                cr_expect_float_eq(source->image.axes[d].spacing, steps[k], 1e-9, "%zu %d", i, k);
+        }
+        source->ops->close(source);
+    }
+}
+
+/* Rows and columns of a scan, whose positions have the names of its axes or those that it lists. */
+Test(hdf5_source, lengths_of_a_scan_are_used)
+{
+    static const char *const axes[2][3] = {{"view", "z", "detector"}, {"frame", "z", "detector"}};
+    static const char *const names[][2] = {{"z", "detector"}, {"y", "x"}, {"height", "across"}};
+    for (size_t i = 0; i < 6; i++) {
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL),
+                    group = H5Gopen2(file, "/exchange", 0);
+        put_lengths(group, &(struct lengths){names[i / 2][0], "um", 2}, SCAN_ROWS, false);
+        put_lengths(group, &(struct lengths){names[i / 2][1], "um", 5}, SCAN_COLUMNS, false);
+        if (i / 2 == 2)
+            ts_scan_file_text(group, "axes", "theta:height:across");
+        H5Gclose(group);
+        H5Fclose(file);
+        struct hdf5_params values;
+        struct source *source;
+        const struct param_set set = ts_scan_file_hdf5(&values, axes[i % 2], 180);
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        cr_expect_float_eq(source->image.axes[0].spacing, 0.002, 1e-12);
+        cr_expect_float_eq(source->image.axes[2].spacing, 0.005, 1e-12);
+        source->ops->close(source);
+    }
+}
+
 /* Doubles are read as floats, and those that change are counted; integers stay what they are. */
 Test(hdf5_source, values_that_no_float_holds_are_counted)
 {

@@ -75,6 +75,70 @@ Test(exchange, axes_in_another_order_are_refused)
     refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are y:theta:x, expected theta:y:x");
 }
 
+/* Writes names as one text, or as an array of three. */
+static void put_names(hid_t object, const char *name, const char *const names[3])
+{
+    if (names[1]) {
+        const hsize_t n = 3;
+        const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &n, NULL);
+        H5Tset_size(type, H5T_VARIABLE);
+        const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+        cr_assert(H5Awrite(attribute, type, names) >= 0);
+        H5Aclose(attribute);
+        H5Sclose(space);
+        H5Tclose(type);
+    } else {
+        ts_scan_file_text(object, name, names[0]);
+    }
+}
+
+Test(exchange, axes_may_be_said_in_any_way)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    static const struct {
+        const char *path, *name, *names[3];
+        const char *refused; /* NULL: these are the axes of the format */
+    } rows[] = {
+        {"data", "DIMENSION_LABELS", {"theta", "x", "y"}, "are [theta, x, y], expected theta:y:x"},
+        {"data", "DIMENSION_LABELS", {"y", "theta", "x"}, "DIMENSION_LABELS of data"},
+        {"data", "DIMENSION_LABELS", {"", "column", "row"}, "DIMENSION_LABELS of data"},
+        {"data", "DIMENSION_LABELS", {"theta", "y", "x"}, NULL},
+        {"data", "DIMENSION_LABELS", {"frame", "row", "column"}, NULL},
+        {"data", "DIMENSION_LABELS", {"", "", ""}, NULL},
+        {"data", "DIMENSION_LABELS", {"a", "b", "c"}, NULL},
+        {"data", "axes", {"theta", "x", "y"}, "axes of data"},
+        {"data", "axes", {"x", "y", "theta"}, "axes of data"},
+        {"data", "axes", {"theta", "y", "x"}, NULL},
+        {".", "axes", {"theta", "x", "y"}, "axes of data"},
+        {".", "axes", {"y:theta:x"}, "axes of data"},
+        {".", "axes", {"theta:y:x"}, NULL},
+        {".", "axes", {"theta", "y", "x"}, NULL},
+    };
+    static const char *const sets[] = {"data", "data_white", "data_dark"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int kind = 0; kind < 3; kind++) {
+            struct param_set set = exchange_set();
+            struct source *source;
+            const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta),
+                        group = H5Gopen2(file, "exchange", H5P_DEFAULT);
+            ts_scan_file_frames(group, "data_dark", 2, NULL);
+            const hid_t object =
+                H5Oopen(group, *rows[i].path == '.' ? "." : sets[kind], H5P_DEFAULT);
+            put_names(object, rows[i].name, rows[i].names);
+            H5Oclose(object);
+            H5Gclose(group);
+            H5Fclose(file);
+            exchange_values.frames = kind;
+            if (rows[i].refused) {
+                refuse_exchange(&set, TS_BAD_INPUT, "axes-order", rows[i].refused);
+                continue;
+            }
+            cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu",
+                         i);
+            source->ops->close(source);
+        }
+}
+
 Test(exchange, theta_that_overflowed_goes_on)
 {
     static const struct {
