@@ -278,6 +278,8 @@ static const struct varying {
      "frames were exposed for different times, and counts are not divided by them", NULL},
     {"detector", "gain", OVER_ALL, 1e-3,
      "frames were taken with different gains, and counts are not divided by them", NULL},
+    {"detector", "gain_setting", OVER_ALL, 1e-3,
+     "frames were taken with different gains, and counts are not divided by them", NULL},
     {"source", "current", OVER_BEAM, 1e-3, "the beam changed, and counts are not divided by it",
      "the stage air after flat_field does so by detector pixels beside the object, where there are "
      "some"},
@@ -300,7 +302,8 @@ static enum ts_status warn_of_varying(const struct nexus_places *places, const s
     if (status != TS_OK || !field.there)
         return status;
     if (!field.values) {
-        warn_unreadable(places, row->group, row->name);
+        if (strcmp(row->name, "gain_setting") != 0 || !*field.text) /* which may be a word */
+            warn_unreadable(places, row->group, row->name);
         return TS_OK;
     }
     if (!find_range(places, &field, row->over, &low, &high))
@@ -322,20 +325,14 @@ static enum ts_status warn_of_varying(const struct nexus_places *places, const s
     return TS_OK;
 }
 
-const char ts_nexus_mirrored[] =
-    "the detector's pixels run from right to left, and they are read as they are";
-const char ts_nexus_upside_down[] = "the detector's rows run from bottom to top, and they are read "
-                                    "as they are: the slices come out in the opposite order";
-const char ts_nexus_flip_hint[] = "the stage flip, after flat_field, mirrors the views";
-
 /* Fields with one value: a number, or a word for the usual case. */
 static const struct unusual {
     const char *name, *word; /* word: for the usual case */
     double usual;
     const char *what, *hint;
 } unusual[] = {
-    {"x_flipped", "false", 0, ts_nexus_mirrored, ts_nexus_flip_hint},
-    {"y_flipped", "false", 0, ts_nexus_upside_down, NULL},
+    {"x_flipped", "false", 0, ts_nexus_pixels_mirrored, ts_nexus_pixels_flip_hint},
+    {"y_flipped", "false", 0, ts_nexus_pixels_upside_down, NULL},
     {"flatfield_applied", "false", 0,
      "the frames are divided by a flat field already; flat_field would do so again", NULL},
     {"countrate_correction_applied", "true", 1,
@@ -507,11 +504,12 @@ static void warn_of_rotation(const struct nexus_places *places, const char *wher
     const double length = ts_length(vector);
     if (half && detector && length > 0 && fabs(vector[1]) / length > 0.999999) {
         note_turn(places, SOURCE_X_FLIPPED);
-        warn(places, where, name, "turns it by 180 degrees about y: %s", ts_nexus_mirrored);
-        ts_diag_hint(places->input->diag, "%s", ts_nexus_flip_hint);
+        warn(places, where, name, "turns it by 180 degrees about y: %s", ts_nexus_pixels_mirrored);
+        ts_diag_hint(places->input->diag, "%s", ts_nexus_pixels_flip_hint);
     } else if (half && detector && length > 0 && fabs(vector[0]) / length > 0.999999) {
         note_turn(places, SOURCE_Y_FLIPPED);
-        warn(places, where, name, "turns it by 180 degrees about x: %s", ts_nexus_upside_down);
+        warn(places, where, name, "turns it by 180 degrees about x: %s",
+             ts_nexus_pixels_upside_down);
     } else {
         if (half && detector && length > 0 && fabs(vector[2]) / length > 0.999999) {
             note_turn(places, SOURCE_X_FLIPPED);

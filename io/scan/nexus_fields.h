@@ -22,9 +22,6 @@ struct nexus_places {
     bool projected;        /* the views are projections */
 };
 
-/* What a detector does that lies the other way, and what helps. */
-extern const char ts_nexus_mirrored[], ts_nexus_upside_down[], ts_nexus_flip_hint[];
-
 /* Sets the distance of neighboring pixels: the one that the file states for the sample, else that
    of the detector's pixels. With `diverging` rays it is that of the detector's, which the beam's
    distances relate to the sample. */

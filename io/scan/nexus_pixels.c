@@ -11,6 +11,13 @@
 #include "core/vector3.h"
 #include "io/scan/scan_field.h"
 
+const char ts_nexus_pixels_mirrored[] =
+    "the detector's pixels run from right to left, and they are read as they are";
+const char ts_nexus_pixels_upside_down[] =
+    "the detector's rows run from bottom to top, and they are read "
+    "as they are: the slices come out in the opposite order";
+const char ts_nexus_pixels_flip_hint[] = "the stage flip, after flat_field, mirrors the views";
+
 static const double off_axis = 0.9998, most_off = 0.01;
 
 /* What differs between the rows and the columns of a frame. */
@@ -19,13 +26,13 @@ static const struct side {
     const char *plural, *size, *offsets[2];
     const char *reversed, *hint;
 } sides[2] = {
-    {0, "rows", "y_pixel_size", {"y_pixel_offset", "y_offset"}, ts_nexus_upside_down, NULL},
+    {0, "rows", "y_pixel_size", {"y_pixel_offset", "y_offset"}, ts_nexus_pixels_upside_down, NULL},
     {2,
      "columns",
      "x_pixel_size",
      {"x_pixel_offset", "x_offset"},
-     ts_nexus_mirrored,
-     ts_nexus_flip_hint},
+     ts_nexus_pixels_mirrored,
+     ts_nexus_pixels_flip_hint},
 };
 
 static int64_t count_of(const struct nexus_places *places, int side)
@@ -224,11 +231,11 @@ static enum ts_status check_directions(const struct nexus_places *places,
     /* Half a turn about the beam, (-1, 0, 0) and (0, -1, 0), mirrors nothing. */
     if (rows == PLUS_Y && columns == MINUS_X) {
         ts_scan_field_warn(input, names[!turned], "is (%g, %g, %g): %s", vectors[!turned][0],
-                           vectors[!turned][1], vectors[!turned][2], ts_nexus_mirrored);
-        ts_diag_hint(input->diag, "%s", ts_nexus_flip_hint);
+                           vectors[!turned][1], vectors[!turned][2], ts_nexus_pixels_mirrored);
+        ts_diag_hint(input->diag, "%s", ts_nexus_pixels_flip_hint);
     } else if (rows == MINUS_Y && columns == PLUS_X) {
         ts_scan_field_warn(input, names[turned], "is (%g, %g, %g): %s", vectors[turned][0],
-                           vectors[turned][1], vectors[turned][2], ts_nexus_upside_down);
+                           vectors[turned][1], vectors[turned][2], ts_nexus_pixels_upside_down);
     }
     for (int i = 0; i < 2; i++) {
         const enum ts_status status = check_size(places, turned ? !i : i, names[i], mm[i]);

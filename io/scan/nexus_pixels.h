@@ -9,6 +9,10 @@
 
 #include "io/scan/nexus_fields.h"
 
+/* What a detector does that lies the other way, and what helps. */
+extern const char ts_nexus_pixels_mirrored[], ts_nexus_pixels_upside_down[],
+    ts_nexus_pixels_flip_hint[];
+
 enum ts_status ts_nexus_pixels_warn(const struct nexus_places *places);
 /* Hints at the order of the axes in which rows and columns are exchanged. */
 void ts_nexus_pixels_hint_exchanged(const struct nexus_places *places);

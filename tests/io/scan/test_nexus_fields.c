@@ -211,6 +211,13 @@ static const struct {
      "count_time of the detector goes from 1 to 2 s"},
     {{'d', "count_time", EACH_FRAME(1, 1, 1, 1, 1, 1, 1), "s"}, NULL},
     {{'d', "exposure_time", 0, {0.1}, "s"}, NULL},
+    {{'d', "gain_setting", EACH_FRAME(2, 2, 1, 1, 1, 1, 2)},
+     "gain_setting of the detector goes from 1 to 2"},
+    {{'d', "gain_setting", EACH_FRAME(1, 2, 2, 2, 2, 2, 2)}, "gain_setting of the detector goes"},
+    {{'d', "gain_setting", EACH_FRAME(2, 2, 2, 2, 1, 2, 2)}, NULL}, /* of an invalid frame */
+    {{'d', "gain_setting", EACH_FRAME(2, 2, 2, 2, 2, 2, 2)}, NULL},
+    {{'d', "gain_setting", .text = "high"}, NULL},
+    {{'d', "gain_setting", 0, {3}}, NULL},
     {{'d', "x_flipped", 0, {1}, .is_bool = true},
      "x_flipped of the detector is 1: the detector's pixels run from right"},
     {{'d', "x_flipped", 0, {0}, .is_bool = true}, NULL},
