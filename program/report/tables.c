@@ -229,6 +229,22 @@ static void drop_empty(const struct group *group, struct number_table *table)
     table->n_rows = kept;
 }
 
+/* Returns whether the table says no more than that no pixel has a label that is too high. */
+static bool is_lone_zero(const struct number_table *table)
+{
+    int measures = 0;
+    const struct table_column *last = NULL;
+    for (int c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == TABLE_MEASURE) {
+            last = &table->columns[c];
+            measures++;
+        }
+    for (int64_t row = 0; measures == 1 && row < table->n_rows; row++)
+        if (last->values[row] != 0)
+            return false;
+    return measures == 1 && !strcmp(last->name, "other_labels");
+}
+
 static bool is_table_of(const struct group *group, const struct hdf5_listed *object)
 {
     char prefix[512];
@@ -310,7 +326,8 @@ static enum ts_status read_part(const struct group *group, unsigned axes,
     if (!table->columns)
         return status;
     drop_empty(group, table);
-    *found = table;
+    if (!is_lone_zero(table))
+        *found = table;
     return status;
 }
 

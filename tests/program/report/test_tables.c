@@ -58,6 +58,10 @@ Test(tables, a_label_is_a_row_and_percentiles_have_their_names)
     char first[4096];
     snprintf(first, sizeof first, "%s", outcome.out);
     cr_expect_str_eq(run(ARGUMENTS("tables", "r.h5")), first);
+    /* If no label is too high, no row says so. */
+    run(ARGUMENTS("run", "npy v.npy | input seg npy l.npy | statistics labels=seg name=organs",
+                  "-o", "all.h5", "--quiet"));
+    cr_expect(!strstr(run(ARGUMENTS("tables", "all.h5")), "\norgans\t\t"), "%s", outcome.out);
 }
 
 Test(tables, a_slice_a_volume_and_a_bin_are_rows)
