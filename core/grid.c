@@ -153,3 +153,11 @@ bool ts_grid_place_axis(const struct ts_image *image, int d, double *first, doub
     *step = ts_dot(direction, vector) < 0 ? -axis->spacing : axis->spacing;
     return true;
 }
+
+double ts_grid_position(const struct ts_image *image, int d, int64_t i)
+{
+    double first, step, vector[3];
+    if (!ts_grid_place_axis(image, d, &first, &step, vector))
+        return ts_axis_position(&image->axes[d], i);
+    return first + (double)i * step + 0.0; /* no -0 */
+}

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/grid.h"
+
 enum { LEAST_SIDE = 3, SCAN_PLANES = 2 };
 
 /* ---- axes ------------------------------------------------------------------------------------ */
@@ -27,9 +29,13 @@ const char *ts_picture_unit(const struct ts_axis *axis)
     return axis->unit && *axis->unit ? axis->unit : "pixel";
 }
 
-const char *ts_picture_from(const struct ts_axis *axis)
+const char *ts_picture_from(const struct ts_image *image, int d)
 {
-    return axis->kind != TS_AXIS_VIEW && ts_axis_position(axis, 0) == 0 ? " from the first" : "";
+    double first, step, vector[3];
+    return image->axes[d].kind != TS_AXIS_VIEW && ts_axis_position(&image->axes[d], 0) == 0 &&
+                   !ts_grid_place_axis(image, d, &first, &step, vector)
+               ? " from the first"
+               : "";
 }
 
 /* ---- orientation ----------------------------------------------------------------------------- */
@@ -180,7 +186,8 @@ char *ts_picture_slice_text(const struct ts_image *image, const struct picture_p
         snprintf(text, size, "%s%sslice %lld (0 to %lld)", plane->name, *plane->name ? " " : "",
                  (long long)plane->index, (long long)axis->n - 1);
     if (n > 0 && (size_t)n < size && plane->lengths && strcmp(ts_picture_unit(axis), "pixel") != 0)
-        snprintf(text + n, size - (size_t)n, " at %.5g %s%s", ts_axis_position(axis, plane->index),
-                 axis->unit, ts_picture_from(axis));
+        snprintf(text + n, size - (size_t)n, " at %.5g %s%s",
+                 ts_grid_position(image, plane->across, plane->index), axis->unit,
+                 ts_picture_from(image, plane->across));
     return text;
 }

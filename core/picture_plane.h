@@ -63,6 +63,6 @@ double ts_picture_spacing(const struct ts_axis *axis);
 const char *ts_picture_unit(const struct ts_axis *axis);
 /* Returns " from the first" if positions are relative to the first sample of the axis, so that
    nobody takes them for positions in the patient; else "". Angles have a zero of their own. */
-const char *ts_picture_from(const struct ts_axis *axis);
+const char *ts_picture_from(const struct ts_image *image, int d);
 
 #endif

@@ -20,9 +20,11 @@ enum ts_status ts_new_folder(const char *folder, bool *made, struct ts_diag *dia
     *made = mkdir(folder, 0777) == 0;
     if (*made)
         return TS_OK;
-    if (errno != EEXIST)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s",
-                             folder, strerror(errno));
+    if (errno != EEXIST) {
+        ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s", folder,
+                      strerror(errno));
+        return ts_diag_hint(diag, "name one in a folder that exists and takes files");
+    }
     DIR *directory = opendir(folder);
     if (directory == NULL)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s", folder, strerror(errno));

@@ -18,6 +18,7 @@
  *
  *     An axis without lengths: the position is i.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,24 +118,63 @@ static void write_axis(struct hdf5_writer *writer, const char *group, const stru
     free(positions);
 }
 
+/* Viewers draw the last axis but one upwards by its positions, and radiologists have the front of
+   the patient at the top. If positions rise to the back, the axis that viewers take has those that
+   rise to the front: `anterior` has those of y times -1. Returns whether it was written. */
+static bool write_anterior(struct hdf5_writer *writer, const char *group,
+                           const struct ts_image *image, int d)
+{
+    const struct ts_axis *axis = &image->axes[d];
+    char path[PATH_BYTES];
+    double first, step, vector[3], *positions;
+    if (axis->kind != TS_AXIS_Y || !ts_grid_place_axis(image, d, &first, &step, vector) ||
+        step <= 0 || !(vector[1] > fabs(vector[0]) && vector[1] > fabs(vector[2])))
+        return false;
+    if (!(positions = malloc((size_t)axis->n * sizeof *positions))) {
+        ts_hdf5_fail_memory(writer, (size_t)axis->n * sizeof *positions);
+        return false;
+    }
+    for (int64_t i = 0; i < axis->n; i++)
+        positions[i] = 0 - (first + (double)i * step);
+    const struct ts_image values = {
+        .rank = 1, .axes = {*axis}, .dtype = TS_F64, .unit = "mm", .data = positions};
+    snprintf(path, sizeof path, "%.960s/anterior", group);
+    (void)ts_hdf5_values(writer, path, &values);
+    put_text(writer, path, "long_name", "y to the front (mm)");
+    free(positions);
+    return true;
+}
+
+/* Says which axis of the values the positions `name` belong to. */
+static void put_index(struct hdf5_writer *writer, const char *group, const char *name, int32_t d)
+{
+    char path[PATH_BYTES];
+    const struct ts_image index = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &d};
+    snprintf(path, sizeof path, "%.960s@%s_indices", group, name);
+    (void)ts_hdf5_values(writer, path, &index);
+}
+
 enum ts_status ts_hdf5_axes(struct hdf5_writer *writer, const char *group, const char *signal,
                             const struct ts_image *image)
 {
     const char *names[TS_MAX_RANK];
     char path[PATH_BYTES];
-    for (int d = 0; d < image->rank; d++)
-        names[d] = ts_axis_name(&image->axes[d]);
     put_text(writer, group, "signal", signal);
     if (image->rank == 0)
         return ts_hdf5_state(writer);
+    for (int32_t d = 0; d < image->rank; d++) {
+        names[d] = ts_axis_name(&image->axes[d]);
+        put_index(writer, group, names[d], d);
+        write_axis(writer, group, image, d);
+        if (d + 2 == image->rank && write_anterior(writer, group, image, d)) {
+            names[d] = "anterior";
+            put_index(writer, group, names[d], d);
+            snprintf(path, sizeof path, "%.960s/%s", group, signal);
+            put_text(writer, path, "coordinates", names[d]); /* xarray: it is no variable */
+        }
+    }
     snprintf(path, sizeof path, "%.960s@axes", group);
     (void)ts_hdf5_texts(writer, path, NULL, names, (size_t)image->rank);
-    for (int32_t d = 0; d < image->rank; d++) {
-        struct ts_image index = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &d};
-        snprintf(path, sizeof path, "%.960s@%s_indices", group, names[d]);
-        (void)ts_hdf5_values(writer, path, &index);
-        write_axis(writer, group, image, d);
-    }
     return ts_hdf5_state(writer);
 }
 

@@ -105,7 +105,8 @@ static size_t get_value(const char *line, const char *name, const char *dtype, v
     return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
 }
 
-/* Reads the attribute "axes" of an image: names of one width, filled up with zeros. */
+/* Reads the attribute "axes" of an image: names of one width, filled up with zeros. `anterior` are
+   other positions along y. */
 static void take_axes(struct sense *sense, const char *line)
 {
     char names[64 * TS_MAX_RANK + 1] = "";
@@ -115,8 +116,9 @@ static void take_axes(struct sense *sense, const char *line)
         return;
     sense->image.rank = (int)(bytes / width);
     for (int d = 0; d < sense->image.rank; d++) {
-        sense->image.axes[d].kind =
-            TS_AXIS_ITEM; /* the values of a sweep have a name of their own */
+        const bool front = strncmp(names + (size_t)d * width, "anterior", width) == 0;
+        /* the values of a sweep have a name of their own */
+        sense->image.axes[d].kind = front ? TS_AXIS_Y : TS_AXIS_ITEM;
         for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_B; kind++)
             if (strlen(ts_axis_kind_name(kind)) == strnlen(names + (size_t)d * width, width) &&
                 strncmp(names + (size_t)d * width, ts_axis_kind_name(kind), width) == 0)

@@ -66,6 +66,14 @@ static bool in_quotes(const struct load *load, const struct node *value,
     return true;
 }
 
+static bool takes_unit(const struct param_set *set, size_t i, const char *unit)
+{
+    for (const struct choice *at = set->params[i].choices; at && at->name; at++)
+        if (!strcmp(at->name, unit))
+            return true;
+    return false;
+}
+
 /* Refuses a number with a unit that cannot be converted. The hint leaves the number out, which
    would be wrong in the parameter's unit. */
 static bool refuse_unit(const struct load *load, const struct param_set *set, size_t i,
@@ -82,8 +90,9 @@ static bool refuse_unit(const struct load *load, const struct param_set *set, si
     if (!own && ts_param_find(set->params, set->n_params, "unit", &unit_param))
         ts_diag_hint(
             load->diag,
-            "the parameter unit says in what %s is: give a number only, and unit beside it",
-            param->name);
+            "the parameter unit says in what %s is: give a number only, and unit beside it%s%s",
+            param->name, takes_unit(set, unit_param, unit) ? ", as unit=" : "",
+            takes_unit(set, unit_param, unit) ? unit : "");
     else if (!own)
         ts_diag_hint(load->diag, "%s has no unit: give a number only", param->name);
     else if (!strcmp(own, "value"))

@@ -322,10 +322,18 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     /* The error about the images of a folder has its own hint, whatever else is in the folder. */
     if (kind && !strcmp(kind, "a folder"))
         return;
-    if (!kind && only && ts_foreign_kind(only, way_out))
-        ts_diag_hint(diag, "%s", way_out);
     if (kind && ts_file_way_out(only, kind, found, format->name, way_out, sizeof way_out))
         ts_diag_hint(diag, "%s", way_out);
+    else if (!kind && only && ts_foreign_kind(only, way_out))
+        ts_diag_hint(diag, "%s", way_out);
+    else if (only && n > 0 && !ts_diag_get(diag, n - 1)->hint && access(only, F_OK) != 0)
+        ts_diag_hint(
+            diag,
+            "check the path; one that a chain has in a file begins at the folder of that file");
+    else if (only && n > 0 && !ts_diag_get(diag, n - 1)->hint && access(only, R_OK) == 0 &&
+             !(kind && found && !strcmp(found, format->name)))
+        ts_diag_hint(diag, "%s is %s; docs/inputs.md lists what is read", only,
+                     kind ? kind : "no file of a format that is read");
 }
 
 /* Refuses a source that the command line has made from a path, if its format needs more parameters:

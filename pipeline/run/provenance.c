@@ -102,8 +102,33 @@ static enum ts_status write_auxiliary(const struct stage_table *tables, int n,
     return ts_hdf5_texts(writer, path, NULL, &name, 1);
 }
 
+/* Gives a table of slices the place in the patient of the image whose slices they are, so that its
+   z has the positions that the image has. */
+static void place_slices(const struct ts_plan *plan, int32_t index, struct ts_image *table)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    const struct ts_image *images[] = {&node->out, &plan->nodes[node->inputs[0]].out};
+    int d = table->rank;
+    for (int k = 0; k < table->rank; k++) {
+        if (table->axes[k].kind == TS_AXIS_Y || table->axes[k].kind == TS_AXIS_X)
+            return; /* a picture has a grid of its own */
+        d = table->axes[k].kind == TS_AXIS_Z ? k : d;
+    }
+    for (size_t i = 0; d < table->rank && i < sizeof images / sizeof *images; i++) {
+        const struct ts_axis *z = &images[i]->axes[0], *own = &table->axes[d];
+        if (z->kind != TS_AXIS_Z || z->n != own->n || z->first != own->first ||
+            z->spacing != own->spacing)
+            continue;
+        table->has_geometry = images[i]->has_geometry;
+        memcpy(table->origin_mm, images[i]->origin_mm, sizeof table->origin_mm);
+        memcpy(table->direction, images[i]->direction, sizeof table->direction);
+        return;
+    }
+}
+
 /* Makes viewers plot the group of the tables. */
-static enum ts_status write_signal(const struct stage_table *tables, int n, const char *group,
+static enum ts_status write_signal(const struct ts_plan *plan, int32_t index,
+                                   const struct stage_table *tables, int n, const char *group,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct stage_table *at, *signal = signal_of(tables, n, &at);
@@ -111,6 +136,7 @@ static enum ts_status write_signal(const struct stage_table *tables, int n, cons
     struct ts_image image = signal->image;
     double *positions = NULL;
     char path[PATH_BYTES];
+    place_slices(plan, index, &image);
     enum ts_status status =
         last >= 0 ? positions_of(at, image.axes[last].n, &positions, diag) : TS_OK;
     if (positions) {
@@ -147,7 +173,8 @@ static enum ts_status write_table(const struct stage_table *table, const char *g
 
 /* Writes n tables, with their values on the host, to the new group `process`/tables; nothing if n
    is 0. Returns the writer's status. */
-static enum ts_status write_tables(const struct stage_table *tables, int n, const char *process,
+static enum ts_status write_tables(const struct ts_plan *plan, int32_t index,
+                                   const struct stage_table *tables, int n, const char *process,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
     char group[PATH_BYTES - 64];
@@ -157,7 +184,7 @@ static enum ts_status write_tables(const struct stage_table *tables, int n, cons
     enum ts_status status = ts_hdf5_group(writer, group, "NXdata");
     for (int i = 0; status == TS_OK && i < n; i++)
         status = write_table(&tables[i], group, writer);
-    return status == TS_OK ? write_signal(tables, n, group, writer, diag) : status;
+    return status == TS_OK ? write_signal(plan, index, tables, n, group, writer, diag) : status;
 }
 
 /* ---- the NeXus application definition -------------------------------------------------------- */
@@ -480,7 +507,7 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index,
     if (status == TS_OK)
         status = write_parameters(node, process, writer);
     if (status == TS_OK)
-        status = write_tables(tables, n_tables, process, writer, diag);
+        status = write_tables(plan, index, tables, n_tables, process, writer, diag);
     return status == TS_OK && n_tables > 0 ? link_name(plan, index, process, writer) : status;
 }
 

@@ -433,10 +433,12 @@ static void write_beside(const struct batch *batch, const struct batch_study *st
     const bool there = access(picture, F_OK) == 0 && access(report, F_OK) == 0;
     const bool needed = study->state == STUDY_DONE || (study->state == STUDY_FOUND && !there);
     if (said && diag && needed && (mkdir(folder, 0777) == 0 || errno == EEXIST)) {
-        (void)ts_preview_write(
-            &(struct preview_request){
-                .text = study->output, .dataset = "data", .slice = -1, .montage = 1},
-            &(struct preview_style){.plain = true}, picture, said, diag);
+        (void)ts_preview_write(&(struct preview_request){.text = study->output,
+                                                         .dataset = "data",
+                                                         .plane = PLANE_STORED,
+                                                         .slice = -1,
+                                                         .montage = 1},
+                               &(struct preview_style){.plain = true}, picture, said, diag);
         (void)ts_report_write(
             &(struct report_request){.path = study->output, .output = report, .force = true}, diag);
     }

@@ -235,17 +235,27 @@ static void write_rows(FILE *out, bool html, const struct batch *batch)
 
 static void write_page(FILE *out, const struct batch *batch)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>tomostage "
-          "batch</title>\n"
-          "<meta name=\"viewport\" content=\"width=device-width\">\n"
-          "<style>body{font:14px "
-          "sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid "
-          "#ccc;padding:3px "
-          "8px;text-align:left;vertical-align:top}td:nth-child(5){font-family:monospace;max-width:"
-          "10em;overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,."
-          "refused{background:#fde8e8}.stopped,.open{background:#fff6dc}</style>\n<h1>tomostage "
-          "batch</h1>\n<p>",
-          out);
+    fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>tomostage "
+        "batch</title>\n"
+        "<meta name=\"viewport\" content=\"width=device-width\">\n"
+        "<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}"
+        "td,th{border:1px solid #ccc;padding:3px 8px;text-align:left;vertical-align:top}"
+        "td:nth-child(5){font-family:monospace;max-width:10em;overflow:hidden;"
+        "text-overflow:ellipsis}"
+        "img{display:block;height:96px;max-width:20em;object-fit:contain;object-position:left}"
+        ".done,.found{background:#eaf6ea}.failed,.refused{background:#fde8e8}"
+        ".stopped,.open{background:#fff6dc}"
+        /* on a phone a study is a card, without its digest */
+        "@media(max-width:700px){body{margin:1em}table,tbody,tr{display:block}tr:first-child,td:"
+        "empty,"
+        "td:nth-child(5){display:none}tr{border:1px solid #ccc;margin-bottom:.5em}"
+        "td{display:inline-block;border:0;overflow-wrap:anywhere}td:nth-child(2){font-weight:bold}"
+        "td:nth-child(3)::after{content:\" s\"}td:nth-child(4)::before{content:\"warnings: \"}"
+        "td:nth-child(6),td:nth-child(7),td:nth-child(8){display:block}"
+        "td:empty{display:none}}</style>\n<h1>tomostage "
+        "batch</h1>\n<p>",
+        out);
     fprintf(out, "%zu studies", batch->studies.n);
     for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
         if (ts_batch_count(batch, state) > 0)

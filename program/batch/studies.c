@@ -225,13 +225,26 @@ enum ts_status ts_studies_add(struct studies *studies, const char *operand, stru
 
 enum { DIGITS = 8 };
 
+/* Writes the path without slashes at its end. A path that ends in no name (".", "a/..") becomes the
+   absolute one; a link keeps the name that the user sees. */
+static const char *named_path(const struct batch_study *study, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s", study->input);
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
+    const char *name = ts_base_name(path);
+    if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        return path;
+    return realpath(study->input, path) ? path : study->input;
+}
+
 /* Returns the study's name without the suffixes of a file; NULL if memory is out. Characters that
    might control a terminal, and a leading dot, become underscores. */
 static char *own_name(const struct batch_study *study, struct arena *arena)
 {
     char path[PATH_MAX], name[NAME_MAX + 1];
     struct stat found;
-    const char *input = realpath(study->input, path) ? path : study->input;
+    const char *input = named_path(study, path);
     const bool is_file = stat(input, &found) != 0 || S_ISREG(found.st_mode);
     snprintf(name, sizeof name, "%s", *ts_base_name(input) ? ts_base_name(input) : "study");
     for (char *dot = strrchr(name, '.'), *last = NULL; is_file && dot && dot > name && !last;

@@ -137,8 +137,9 @@ static enum ts_status make_folder(struct ts_diag *diag)
     }
     if (errno == EEXIST)
         return TS_OK;
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "folder-not-usable"},
-                         "'%s' cannot be made: %s", batch.folder, ts_errno_text(errno));
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "folder-not-usable"},
+                  "'%s' cannot be made: %s", batch.folder, ts_errno_text(errno));
+    return ts_diag_hint(diag, "name a folder in one that exists and takes files");
 }
 
 static enum ts_status cli_batch_prepare(char **operands, struct ts_diag *diag)

@@ -349,6 +349,22 @@ static bool parse_value(const struct command *command, const struct command_opti
     }
 }
 
+/* Refuses a second text of an option that has room for one: the first would be lost, such as one of
+   two outputs. */
+static bool given_twice(const struct command *command, const struct command_option *option,
+                        const char *text, const char **before)
+{
+    const bool chain = option->letter == 'o' && !strcmp(command->name, "run");
+    if (option->kind != OPTION_TEXT || !*before || !strcmp(*before, text)) {
+        *before = text;
+        return false;
+    }
+    ts_command_wrong(
+        command, "'--%s' is given twice, as '%s' and '%s'%s", option->name, *before, text,
+        chain ? "; a chain has several outputs: '... | hdf5 r.h5 | nifti r.nii.gz'" : "");
+    return true;
+}
+
 /* Reports why getopt_long refused an option. `current` is the argument that it read last. */
 static int refuse_option(const struct command *command, int code, const char *current)
 {
@@ -464,6 +480,7 @@ int ts_command_run(const struct command *command, int argc, char **argv)
         return ts_command_run(command->inner, argc - 1, argv + 1);
     struct option options[MOST_OPTIONS + 2];
     char letters[2 * MOST_OPTIONS + 3];
+    const char *texts[MOST_OPTIONS] = {0};
     list_options(command, options, letters);
     opterr = 0;
     for (;;) {
@@ -478,6 +495,8 @@ int ts_command_run(const struct command *command, int argc, char **argv)
         }
         if (!option)
             return refuse_option(command, code, argv[optind - 1] ? argv[optind - 1] : next);
+        if (given_twice(command, option, optarg, &texts[option - command->options]))
+            return COMMAND_WRONG;
         if (!parse_value(command, option, optarg))
             return COMMAND_WRONG;
     }

@@ -45,8 +45,8 @@ static bool name_values(struct report_facts *facts, const struct ts_chain *chain
         names[k] = ts_arena_text(facts->arena, name, strlen(name));
         complete = values[k] && names[k];
     }
-    facts->sweep = (struct report_sweep){(size_t)sweep->stage, param->name, values, names,
-                                         complete ? sweep->n : 0};
+    facts->sweep = (struct report_sweep){
+        (size_t)sweep->stage, param->name, param->unit, values, names, complete ? sweep->n : 0};
     return complete;
 }
 

@@ -25,7 +25,7 @@ struct report_stage {
 /* These are the values of a sweep. */
 struct report_sweep {
     size_t stage;              /* index of the stage that is swept */
-    const char *param;         /* "radius" */
+    const char *param, *unit;  /* "radius", "pixel" */
     const char *const *values; /* "2" */
     const char *const *names;  /* "radius 2 pixel" */
     int64_t n;                 /* 0: nothing is swept */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grid.h"
 #include "core/number.h"
 #include "io/scan/result.h"
 #include "program/report/facts.h"
@@ -109,8 +110,9 @@ static enum ts_status read_image(const struct report_facts *facts, struct report
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_axes(const struct ts_axis *axes, struct json *json)
+static void write_axes(const struct ts_image *image, struct json *json)
 {
+    const struct ts_axis *axes = image->axes;
     ts_json_open_member(json, "axes", '[');
     for (int i = 0; i < AXES; i++) {
         ts_json_open(json, '{');
@@ -118,7 +120,7 @@ static void write_axes(const struct ts_axis *axes, struct json *json)
         ts_json_member_integer(json, "n", axes[i].n);
         ts_json_member_real(json, "spacing", ts_picture_spacing(&axes[i]));
         ts_json_member_text(json, "unit", ts_picture_unit(&axes[i]));
-        ts_json_member_bool(json, "from_first", *ts_picture_from(&axes[i]));
+        ts_json_member_bool(json, "from_first", *ts_picture_from(image, i));
         ts_json_close(json, '}');
     }
     ts_json_close(json, ']');
@@ -238,7 +240,7 @@ static bool write_slices(const struct report_image *image, const struct plane_st
         ts_json_open(json, '{');
         ts_json_member_integer(json, "index", stack->at[i].index);
         ts_json_member_real(json, "position",
-                            ts_axis_position(&image->source->image.axes[0], stack->at[i].index));
+                            ts_grid_position(&image->source->image, 0, stack->at[i].index));
         complete = write_png(&stack->at[i].png, json) && complete;
         ts_json_close(json, '}');
     }
@@ -268,7 +270,7 @@ static bool write_plane(const struct report_image *image, int i, struct json *js
     ts_json_member_bool(json, "up", plane->up);
     ts_json_member_bool(json, "left", plane->left);
     ts_json_member_integer(json, "index", plane->index);
-    ts_json_member_real(json, "position", ts_axis_position(&of->axes[plane->across], plane->index));
+    ts_json_member_real(json, "position", ts_grid_position(of, plane->across, plane->index));
     ts_json_member_integer(json, "volume", plane->volume);
     ts_json_member_text(json, "volume_name", plane->volume_name);
     write_sides(plane, json);
@@ -299,7 +301,7 @@ static bool write_image(const struct report_facts *facts, const struct report_im
     ts_json_member_text(json, "type", ts_dtype_name(of->dtype));
     ts_json_member_text(json, "quantity", ts_quantity_name(of->quantity));
     ts_json_member_text(json, "unit", of->unit);
-    write_axes(of->axes, json);
+    write_axes(of, json);
     ts_json_member_integer(json, "volumes", image->source->n_volumes);
     ts_json_member_text(json, "volume_axis", ts_axis_name(&image->source->volume_axis));
     ts_json_member_real(json, "lean_degree", lean > TS_UPRIGHT_DEGREE ? lean : 0);

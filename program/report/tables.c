@@ -229,6 +229,22 @@ static void drop_empty(const struct group *group, struct number_table *table)
     table->n_rows = kept;
 }
 
+/* Returns whether the table says no more than that no pixel has a label that is too high. */
+static bool is_lone_zero(const struct number_table *table)
+{
+    int measures = 0;
+    const struct table_column *last = NULL;
+    for (int c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == TABLE_MEASURE) {
+            last = &table->columns[c];
+            measures++;
+        }
+    for (int64_t row = 0; measures == 1 && row < table->n_rows; row++)
+        if (last->values[row] != 0)
+            return false;
+    return measures == 1 && !strcmp(last->name, "other_labels");
+}
+
 static bool is_table_of(const struct group *group, const struct hdf5_listed *object)
 {
     char prefix[512];
@@ -239,6 +255,40 @@ static bool is_table_of(const struct group *group, const struct hdf5_listed *obj
            object->type && !strchr("tc", *object->type) && object->rank <= MOST_AXES &&
            !strchr(name, '/') && !(kind_of(name) && object->rank == 1) &&
            !ts_hdf5_is_index(object->path);
+}
+
+/* Names the table after its stage. Returns false without memory. */
+static bool name_table(const struct group *group, struct number_table *table)
+{
+    const struct report_sweep *sweep = &group->facts->sweep;
+    const struct report_stage *stage = group->stage;
+    const bool swept = stage->value >= 0;
+    if (swept) /* that of the first value has the label of all */
+        stage -= (size_t)stage->value * (group->facts->n_stages - sweep->stage) / (size_t)sweep->n;
+    table->stage = table->name = *stage->of->name ? stage->of->name : stage->label;
+    if (swept)
+        table->stage = ts_arena_printf(group->arena, "%s[%s=%s]", table->name, sweep->param,
+                                       sweep->values[group->stage->value]);
+    return table->stage != NULL;
+}
+
+/* Adds the value of the sweep to each row, if it is a number. */
+static enum ts_status add_value(const struct group *group, struct number_table *table,
+                                struct ts_diag *diag)
+{
+    const struct report_sweep *sweep = &group->facts->sweep;
+    double number = 0, own = 0;
+    if (group->stage->value < 0)
+        return TS_OK;
+    for (int64_t k = 0; k < sweep->n; k++) {
+        if (ts_number_real(sweep->values[k], &number))
+            return TS_OK;
+        own = k == group->stage->value ? number : own;
+    }
+    double *values = add_column(group, table, sweep->param, sweep->unit, TABLE_INDEX);
+    for (int64_t row = 0; values && row < table->n_rows; row++)
+        values[row] = own;
+    return values ? TS_OK : ts_diag_no_memory(diag, (size_t)table->n_rows * sizeof *values);
 }
 
 /* Reads the table of all datasets of the group with these axes; NULL if there are none. */
@@ -252,10 +302,9 @@ static enum ts_status read_part(const struct group *group, unsigned axes,
     *found = NULL;
     if (!table)
         return ts_diag_no_memory(diag, sizeof *table);
-    const char *name = group->stage->of->name;
-    *table = (struct number_table){.stage = *name ? name : group->stage->label,
-                                   .label = group->stage->label,
-                                   .n_rows = rows_of(group, axes)};
+    *table = (struct number_table){.label = group->stage->label, .n_rows = rows_of(group, axes)};
+    if (!name_table(group, table))
+        return ts_diag_no_memory(diag, sizeof *table);
     for (const struct hdf5_listed *object = group->facts->made.objects; object;
          object = object->next) {
         const struct layout layout =
@@ -266,6 +315,7 @@ static enum ts_status read_part(const struct group *group, unsigned axes,
             table->columns = ts_arena_alloc(arena, MOST_COLUMNS * sizeof *table->columns);
             if (!table->columns)
                 return ts_diag_no_memory(diag, MOST_COLUMNS * sizeof *table->columns);
+            status = add_value(group, table, diag);
             for (int a = 0; status == TS_OK && a < group->n_axes; a++)
                 if (axes >> a & 1)
                     status = add_index(group, axes, a, table, diag);
@@ -276,7 +326,8 @@ static enum ts_status read_part(const struct group *group, unsigned axes,
     if (!table->columns)
         return status;
     drop_empty(group, table);
-    *found = table;
+    if (!is_lone_zero(table))
+        *found = table;
     return status;
 }
 
@@ -304,12 +355,14 @@ static enum ts_status read_stage(const struct report_facts *facts, size_t i, str
 static bool keep_texts(struct arena *arena, struct number_table *table)
 {
     table->stage = ts_arena_text(arena, table->stage, strlen(table->stage));
+    table->name = ts_arena_text(arena, table->name, strlen(table->name));
     table->label = ts_arena_text(arena, table->label, strlen(table->label));
-    bool kept = table->stage && table->label;
+    bool kept = table->stage && table->name && table->label;
     for (int c = 0; c < table->n_columns; c++) {
         struct table_column *column = &table->columns[c];
+        column->name = ts_arena_text(arena, column->name, strlen(column->name));
         column->unit = ts_arena_text(arena, column->unit, strlen(column->unit));
-        kept = kept && column->unit;
+        kept = kept && column->name && column->unit;
     }
     return kept;
 }
@@ -334,7 +387,8 @@ struct number_table *ts_tables_of(struct number_table *tables, const char *stage
 {
     struct number_table **at = &tables;
     while (*at)
-        if (strcmp((*at)->stage, stage) != 0 && strcmp((*at)->label, stage) != 0)
+        if (strcmp((*at)->stage, stage) != 0 && strcmp((*at)->name, stage) != 0 &&
+            strcmp((*at)->label, stage) != 0)
             *at = (*at)->next;
         else
             at = &(*at)->next;
@@ -358,10 +412,14 @@ static void write_text(const char *text, enum tables_form form, FILE *out)
     fputs(quotes ? "\"" : "", out);
 }
 
-static void write_number(double value, FILE *out)
+/* Writes a number of a column. A position has 12 digits, as many as headers state. */
+static void write_number(const struct table_column *column, int64_t row, FILE *out)
 {
+    const double value = column->values[row];
     char text[48];
     ts_real_format(value, text, sizeof text);
+    if (column->role == TABLE_POSITION)
+        snprintf(text, sizeof text, "%.12g", value);
     fputs(isfinite(value) ? text : isnan(value) ? "nan" : value > 0 ? "inf" : "-inf", out);
 }
 
@@ -414,7 +472,7 @@ static void write_rows(const struct number_table *tables, enum tables_form form,
             for (int c = 0; c < n; c++) {
                 fputs(comma, out);
                 if (own[c] >= 0)
-                    write_number(table->columns[own[c]].values[row], out);
+                    write_number(&table->columns[own[c]], row, out);
             }
         }
     }
@@ -468,7 +526,7 @@ static void write_row_label(const struct number_table *table, int64_t row, FILE 
             continue;
         if (n > 1 || strcmp(table->columns[c].name, "label") != 0)
             fprintf(out, "%s%s=", before++ ? " " : "", table->columns[c].name);
-        write_number(table->columns[c].values[row], out);
+        write_number(&table->columns[c], row, out);
     }
 }
 
@@ -487,7 +545,7 @@ void ts_tables_write_long(const struct number_table *tables, const char *study, 
                 fputc('\t', out);
                 write_text(table->columns[c].name, TABLES_TSV, out);
                 fputc('\t', out);
-                write_number(table->columns[c].values[row], out);
+                write_number(&table->columns[c], row, out);
                 fputc('\t', out);
                 write_text(table->columns[c].unit, TABLES_TSV, out);
                 fputc('\n', out);

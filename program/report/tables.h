@@ -12,7 +12,8 @@
 #include "core/diag.h"
 
 enum table_role {
-    TABLE_INDEX,    /* which row it is, from 0: volume, slice, label, bin */
+    /* which row it is: the value of a sweep, and from 0: volume, slice, label, bin */
+    TABLE_INDEX,
     TABLE_POSITION, /* where it is: z in mm */
     TABLE_MEASURE
 };
@@ -26,8 +27,10 @@ struct table_column {
 /* Rows of one stage. */
 struct number_table {
     struct number_table *next;
-    const char *stage; /* the name that the chain gives, else the label, such as "statistics#2" */
-    const char *label;
+    /* the name that the chain gives, else the label, such as "statistics#2"; of a sweep with the
+       value, "statistics[radius=1]" */
+    const char *stage;
+    const char *name, *label; /* the first of these without the value; the label of the report */
     struct table_column *columns;
     int n_columns;
     int64_t n_rows;
@@ -39,7 +42,8 @@ struct number_table {
  * result. */
 enum ts_status ts_tables_read(const char *path, struct arena *arena, struct number_table **tables,
                               struct ts_diag *diag);
-/* Removes all tables but those of a stage, by its name or label. */
+/* Removes all tables but those of a stage, by its name, of a sweep with a value or for all, or by
+ * its label. */
 struct number_table *ts_tables_of(struct number_table *tables, const char *stage);
 
 enum tables_form { TABLES_CSV, TABLES_TSV, TABLES_JSON };

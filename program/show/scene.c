@@ -6,6 +6,7 @@
 #include "program/show/scene.h"
 
 #include "core/clamp.h"
+#include "core/grid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -576,9 +577,9 @@ static void describe_sample(const struct scene *scene, const int64_t at[3], char
     size_t used = 0;
     for (int axis = 2; axis >= 0 && used < size; axis--) {
         const struct ts_axis *of = &scene->image->axes[axis];
-        used += (size_t)snprintf(text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of),
-                                 (long long)at[axis], ts_axis_position(of, at[axis]),
-                                 unit_of(of->unit, unit));
+        used += (size_t)snprintf(
+            text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of), (long long)at[axis],
+            ts_grid_position(scene->image, axis, at[axis]), unit_of(of->unit, unit));
     }
     if (used < size && scene->ready <= at[0])
         snprintf(text + used, size - used, "not computed yet");

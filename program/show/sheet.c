@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grid.h"
 #include "io/file/png.h"
 #include "program/show/font.h"
 
@@ -154,7 +155,8 @@ static void make_short_caption(struct cell *cell, bool named, int font)
     int n = snprintf(text, sizeof text, "slice %lld", (long long)plane->index);
     if (plane->lengths && strcmp(ts_picture_unit(axis), "pixel") != 0)
         n += snprintf(text + n, sizeof text - (size_t)n, " at %.5g %s",
-                      ts_axis_position(axis, plane->index), axis->unit);
+                      ts_grid_position(&cell->image->image, plane->across, plane->index),
+                      axis->unit);
     if (cell->image->n_volumes > 1 && !plane->volume_name)
         snprintf(text + n, sizeof text - (size_t)n, ", volume %lld", (long long)plane->volume);
     add_line(cell, text, font);
@@ -165,11 +167,12 @@ static void make_common_caption(struct cell *cell, bool blocks, int font)
 {
     const struct preview_image *image = cell->image;
     const struct ts_axis *axis = &image->image.axes[cell->plane->across];
+    const char *from = ts_picture_from(&image->image, cell->plane->across);
     char text[LINE_BYTES];
     add_name(cell, font);
     snprintf(text, sizeof text, "%d of %s%sslices 0 to %lld%s%s", image->n_planes,
              cell->plane->name, *cell->plane->name ? " " : "", (long long)axis->n - 1,
-             *ts_picture_from(axis) ? ", positions are" : "", ts_picture_from(axis));
+             *from ? ", positions are" : "", from);
     if (image->n_volumes > 1)
         snprintf(text, sizeof text, "%d of volumes 0 to %lld", image->n_planes,
                  (long long)image->n_volumes - 1);

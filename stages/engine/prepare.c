@@ -37,10 +37,13 @@ static enum ts_status check_accepts(const struct stage_context *context)
     const char *hint = stage->quantity_hints[in->quantity];
     if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
         const bool more = hint && sinogram && in->quantity != TS_INTENSITY;
+        if (!sinogram)
+            hint = "radon projects a volume, and scans are inputs of their own (docs/inputs.md)";
         prepare_refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
-        return ts_diag_hint(
-            context->diag, "it takes %s (%s)%s%s", sinogram ? "volumes" : "sinograms",
-            sinogram ? "z, y, x" : "z, view, detector", more ? "; " : "", more ? hint : "");
+        return ts_diag_hint(context->diag, "it takes %s (%s)%s%s",
+                            sinogram ? "volumes" : "sinograms",
+                            sinogram ? "z, y, x" : "z, view, detector",
+                            more || !sinogram ? "; " : "", more || !sinogram ? hint : "");
     }
     if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
         for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)

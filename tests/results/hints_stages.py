@@ -329,6 +329,8 @@ def units_of_numbers(folder):
     carry(folder, "npy f4.npy | gaussian sigma=1s",
           "the parameter unit says in what sigma is: give a number only, and unit beside it",
           "npy f4.npy | gaussian sigma=1 unit=pixel", V.shape)
+    carry(folder, "dicom head | gaussian sigma=1mm", "give a number only, and unit beside it, as unit=mm",
+          "dicom head | gaussian sigma=1 unit=mm", (3, 16, 16))
     carry(folder, "npy f4.npy | window low=0HU high=250 out_low=0 out_high=250",
           "low is in the unit of the image's values, which `tomostage check` shows: give it in that unit, as a number only",
           "npy f4.npy | window low=0 high=250 out_low=0 out_high=250", V)

@@ -111,6 +111,7 @@ def xarray_has_positions_in_the_patient(folder):
                     assert np.allclose(image[axis].values, expected, rtol=0, atol=1e-9), (stage, axis)
                     assert np.argmax(image[axis].attrs["vector"]) == at and max(image[axis].attrs["vector"]) == 1
     with xarray.open_dataset(f"{folder}/r.h5", engine="h5netcdf", group="entry/data") as some:
+        assert "anterior" not in some.data_vars, "it belongs to the image, as a coordinate"
         z, y, x = (float(some[axis][1]) for axis in "zyx")
         assert some["data"].sel(z=z, y=y, x=x + 0.1, method="nearest") == some["data"][1, 1, 1]
         ends = " ".join(f"{axis}=[{float(some[axis][2])},{float(some[axis][4])}]" for axis in "zyx")

@@ -86,6 +86,24 @@ def drawn_by_silx(path):
     return smaller(np.asarray(backend.fig.canvas.buffer_rgba())[:, :, 0].astype(float))
 
 
+def check_front(folder):
+    """An axial slice of a patient: the positions of the file rise to the back, and the front is at the top in silx."""
+    import nibabel
+    nifti, path = os.path.join(folder, "axial.nii"), os.path.join(folder, "axial.h5")
+    values = np.stack([letter()] * 3).transpose(2, 1, 0)
+    nibabel.save(nibabel.Nifti1Image(values, np.diag([-0.5, -0.5, 2, 1])), nifti)  # columns to L, rows to P
+    run("run", f"nifti {nifti} | save name=all | hdf5 {path}", "--device", "cpu", "--quiet")
+    with h5py.File(path) as file:
+        group = file["/entry/data"]
+        assert np.all(np.diff(group["y"][:]) > 0) and np.array_equal(group["anterior"][:], -group["y"][:])
+        assert [name.decode() for name in group.attrs["axes"]] == ["z", "anterior", "x"]
+    expect_upright(drawn_by_silx(path), "an axial slice of a patient in silx")
+    coronal = os.path.join(folder, "coronal.h5")
+    run("run", f"result {path} | reorient to=LIP | hdf5 {coronal}", "--device", "cpu", "--quiet")
+    with h5py.File(coronal) as file:
+        assert "anterior" not in file["/entry/data"], "rows of coronal planes run to the feet"
+
+
 def check_axes(path):
     with h5py.File(path) as file:
         y, x = file["/entry/data/y"], file["/entry/data/x"]
@@ -138,6 +156,10 @@ def main():
                 done = ["silx"]
             except ImportError as missing:
                 done = [f"no silx ({missing})"]
+        try:
+            check_front(folder)
+        except ImportError as missing:
+            done.append(f"no front ({missing})")
         # The result as an input has rising indices again, and its output is the same image.
         again = os.path.join(folder, "again.h5")
         run("run", f"result {slices} | save name=all | hdf5 {again}", "--device", "cpu", "--quiet")

@@ -250,7 +250,7 @@ def test_phantom(folder, chromium):
         expect_shown(chromium, f"{folder}/again.html", "No profile was given")
         expect_shown(chromium, page, "memory planned", "What each part of the run did", "Residuals", "How the sinogram was measured",
                      "original \u2192 box \u2192 save#2", "24 x 256 x 256 values (i16) in HU, 2.5 mm x 0.8 mm x 0.8 mm apart. From -1000 to",
-                     "coronal slice 127 (0 to 255) at 101.6 mm from the first; x across, z down (the last on top)")
+                     "coronal slice 127 (0 to 255) at -0.4 mm; x across, z down (the last on top)")
         assert chromium.evaluate("document.querySelectorAll('figure.plane').length") == 11
         with h5py.File(path) as file:
             check_sliders(chromium, file, ["original", "smooth", "sinogram", "data"])

@@ -197,6 +197,19 @@ static void expect_text(hid_t file, const char *object, const char *name, const 
     H5Aclose(attribute);
 }
 
+static void expect_axes(hid_t file)
+{
+    char names[3][8];
+    hid_t attribute = H5Aopen_by_name(file, "/entry/data", "axes", H5P_DEFAULT, H5P_DEFAULT);
+    hid_t type = H5Aget_type(attribute);
+    cr_assert_eq(H5Tget_size(type), sizeof *names);
+    cr_assert_geq(H5Aread(attribute, type, names), 0);
+    cr_expect(!memcmp(names[0], "z\0", 2) && !memcmp(names[1], "anterior", 8) &&
+              !memcmp(names[2], "x\0", 2));
+    H5Tclose(type);
+    H5Aclose(attribute);
+}
+
 static bool holds_text(hid_t file, const char *object, const char *name, const char *part)
 {
     char found[512] = "";
@@ -257,12 +270,14 @@ Test(hdf5, layout_is_nexus)
     expect_text(file, "/entry", "default", "data");
     expect_text(file, "/entry/data", "NX_class", "NXdata");
     expect_text(file, "/entry/data", "signal", "data");
-    expect_text(file, "/entry/data", "axes", "zyx"); /* three texts of one letter */
+    expect_axes(file); /* viewers draw upwards: the front of the patient is at the top */
     expect_text(file, "/entry/data/data", "units", "HU");
     expect_text(file, "/entry/data/data", "quantity", "hu");
     expect_text(file, "/entry/data/data", "long_name", "CT number (HU)");
     expect_number(file, "/entry/data", "z_indices", 0);
     expect_number(file, "/entry/data", "y_indices", 1);
+    expect_number(file, "/entry/data", "anterior_indices", 1);
+    expect_text(file, "/entry/data/data", "coordinates", "anterior");
     expect_number(file, "/entry/data", "x_indices", 2);
     expect_number(file, "/entry/process", "count", 17);
     expect_number(file, "/", "complete", 1);

@@ -74,6 +74,8 @@ Test(way_out, every_error_names_one)
         {"dicom x | box radius=2s", "unit-unknown", "the unit of radius is pixel"},
         {"dicom x | gaussian sigma=1.5px", "unit-unknown",
          "the parameter unit says in what sigma is"},
+        {"dicom x | gaussian sigma=2mm", "unit-unknown", "and unit beside it, as unit=mm"},
+        {"dicom x | gaussian sigma=2s", "unit-unknown", "a number only, and unit beside it"},
         {"dicom x > box radius=2", "oneline-syntax", "| box radius=..."},
         {"dicom x, box radius=2", "oneline-syntax", "| box radius=..."},
         {"dicom x | equalize | hdf5 a.h5 | hdf5 b.h5", "duplicate-key", "keep one of the two"},

@@ -56,6 +56,34 @@ Test(batch, makes_what_single_runs_make)
     ts_batch_folder_expect("out/batch-files", "p1.html p1.png p2.html p2.png p3.html p3.png ");
 }
 
+/* Fails the test unless both sides of a PNG have more pixels than a study has slices. */
+static void expect_slice(const char *name)
+{
+    char path[300];
+    unsigned char head[24] = {0};
+    snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, name);
+    FILE *file = fopen(path, "rb");
+    cr_assert(file && fread(head, 1, sizeof head, file) == sizeof head, "%s", path);
+    fclose(file);
+    cr_expect_gt(head[19], 6);
+    cr_expect_gt(head[23], 6);
+}
+
+/* A link is the study that its user named, "." is the folder, and a picture shows a stored slice.
+ */
+Test(batch, names_of_links_and_pictures_of_slices)
+{
+    char link[300];
+    snprintf(link, sizeof link, "%s/anna", ts_compare_program.folder);
+    cr_assert_eq(symlink("st/p1", link), 0);
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "anna/", "st/p2/.", "st/p3/../p3//", "-o", "out"), 0,
+        ARGUMENTS("anna.h5: done in ", "wrote out/batch.tsv: 3 studies, 3 done\n"));
+    ts_batch_folder_expect(
+        "out", "anna.h5 batch-files batch.html batch.numbers.tsv batch.tsv p2.h5 p3.h5 ");
+    expect_slice("out/batch-files/anna.png");
+}
+
 /* The shell gives a folder that is named like the pattern as it is, and the others with it, or none
  * of them. */
 Test(batch, a_folder_named_like_a_pattern_hides_no_other)

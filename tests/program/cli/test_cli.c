@@ -87,6 +87,11 @@ static const struct {
      "tomostage run: unknown option '-q'; 'tomostage run --help' lists the options\n"},
     {{"run", "a.yaml", "--threads"}, "tomostage run: option '--threads' needs a value\n"},
     {{"run", "a.yaml", "-o"}, "tomostage run: option '--output' needs a value\n"},
+    {{"run", "a.yaml", "-o", "r.h5", "-o", "r.nii"},
+     "tomostage run: '--output' is given twice, as 'r.h5' and 'r.nii'; a chain has several "
+     "outputs: '... | hdf5 r.h5 | nifti r.nii.gz'\n"},
+    {{"run", "a.yaml", "-i", "a", "--input=b"},
+     "tomostage run: '--input' is given twice, as 'a' and 'b'\n"},
     {{"run", "a.yaml", "--force=1"}, "tomostage run: option '--force' takes no value\n"},
     {{"run", "a.yaml", "--threads", "0"},
      "tomostage run: '--threads 0' is not a whole number from 1 to 4096\n"},

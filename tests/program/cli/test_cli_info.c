@@ -119,6 +119,17 @@ Test(cli_info, of_formats_that_are_not_read_says_what_makes_an_input_of_them)
     ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "dicom a.mat | hdf5 out.h5"), &outcome);
     cr_assert(outcome.code == 3 && strstr(outcome.err, "scipy.io.loadmat('a.mat')"), "%s",
               outcome.err);
+    static const char *const formats[] = {"nifti", "nrrd", "mha", "npy", "nexus", "result"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char chain[64];
+        snprintf(chain, sizeof chain, "%s t.xyz | box radius=1 | hdf5 out.h5", formats[i]);
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("check", chain), &outcome);
+        cr_expect(strstr(outcome.err, "t.xyz is no file of a format that is read"), "%s",
+                  outcome.err);
+        snprintf(chain, sizeof chain, "%s none | box radius=1 | hdf5 out.h5", formats[i]);
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("check", chain), &outcome);
+        cr_expect(strstr(outcome.err, "hint: check the path"), "%s", outcome.err);
+    }
 }
 
 /* The hint of plain values, carried out. */

@@ -58,6 +58,10 @@ Test(tables, a_label_is_a_row_and_percentiles_have_their_names)
     char first[4096];
     snprintf(first, sizeof first, "%s", outcome.out);
     cr_expect_str_eq(run(ARGUMENTS("tables", "r.h5")), first);
+    /* If no label is too high, no row says so. */
+    run(ARGUMENTS("run", "npy v.npy | input seg npy l.npy | statistics labels=seg name=organs",
+                  "-o", "all.h5", "--quiet"));
+    cr_expect(!strstr(run(ARGUMENTS("tables", "all.h5")), "\norgans\t\t"), "%s", outcome.out);
 }
 
 Test(tables, a_slice_a_volume_and_a_bin_are_rows)
@@ -89,8 +93,36 @@ Test(tables, units_are_in_the_head_and_a_sweep_has_a_row_for_each_value)
     cr_expect(strstr(text, "\tmean (HU)\t"), "%s", text);
     cr_expect(strstr(text, "\tvariance (HU^2)\t"), "%s", text);
     text = run(ARGUMENTS("tables", "r.h5"));
-    cr_expect(strstr(text, "\nstatistics\t"), "%s", text);
-    cr_expect(strstr(text, "\nstatistics[radius=2]\t"), "%s", text);
+    cr_expect_eq(strncmp(text, "stage\tradius (pixel)\tcount\t", 27), 0, "%s", text);
+    cr_expect(strstr(text, "\nstatistics[radius=1]\t1\t"), "%s", text);
+    cr_expect(strstr(text, "\nstatistics[radius=2]\t2\t"), "%s", text);
+    run(ARGUMENTS("run", "dicom ct | gaussian sigma={sweep 1 2} | statistics name=all", "-o",
+                  "n.h5", "--quiet"));
+    text = run(ARGUMENTS("tables", "n.h5"));
+    cr_expect(strstr(text, "\nall[sigma=1]\t1\t"), "%s", text);
+    cr_expect(strstr(text, "\nall[sigma=2]\t2\t"), "%s", text);
+    text =
+        run(ARGUMENTS("run", "dicom ct | box radius=1 border={sweep reflect nearest} | statistics",
+                      "-o", "b.h5", "--quiet", "--table", "statistics"));
+    cr_expect_eq(strncmp(text, "stage\tcount\t", 12), 0, "%s", text);
+    cr_expect(strstr(text, "\nstatistics[border=reflect]\t"), "%s", text);
+    cr_expect(strstr(text, "\nstatistics[border=nearest]\t"), "%s", text);
+}
+
+/* z of a table is that of the image, whatever was cut before. */
+Test(tables, slices_are_where_they_are_in_the_patient)
+{
+    run(ARGUMENTS("phantom", "disc", "-o", "ct", "--size", "16", "--slices", "4"));
+    run(ARGUMENTS("run",
+                  "dicom ct | save name=all | statistics scope=slice name=a | crop z=[2,4] "
+                  "| statistics scope=slice name=b | reorient to=LPI "
+                  "| statistics scope=slice name=c",
+                  "-o", "r.h5", "--quiet"));
+    const char *text = run(ARGUMENTS("tables", "r.h5"));
+    cr_expect(strstr(text, "\na\t0\t-3.75\t"), "%s", text);
+    cr_expect(strstr(text, "\na\t3\t3.75\t"), "%s", text);
+    cr_expect(strstr(text, "\nb\t0\t1.25\t"), "%s", text);
+    cr_expect(strstr(text, "\nc\t0\t3.75\t"), "%s", text);
 }
 
 static void expect_wrong(const char *const *arguments, int code, const char *says)

@@ -336,6 +336,7 @@ Test(preview, sides_of_a_scan)
                                            {TS_AXIS_VIEW, 13, 15, "degree"},
                                            {TS_AXIS_DETECTOR, 9, 1, "mm"}},
                                   .has_geometry = true,
+                                  .origin_mm = {0, 0, -10},
                                   .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1},
                                   .step_z_mm = {0, 0, 2}};
     static const char *const sides[] = {"RLSI", "", "", "", "", "",    "PASI",
@@ -346,6 +347,10 @@ Test(preview, sides_of_a_scan)
     ts_picture_move(&scan, 2, &planes[0]);
     cr_expect(!memcmp(planes[0].sides, "\0\0\0\0", 4), "of the sinogram");
     cr_expect_str_eq(ts_picture_slice_text(&scan, &planes[0], text, sizeof text),
+                     "sinogram slice 2 (0 to 4) at -6 mm");
+    struct ts_image nowhere = scan;
+    nowhere.has_geometry = false;
+    cr_expect_str_eq(ts_picture_slice_text(&nowhere, &planes[0], text, sizeof text),
                      "sinogram slice 2 (0 to 4) at 4 mm from the first");
     for (int view = 0; view < 13; view++) {
         ts_picture_move(&scan, view, &planes[1]);
