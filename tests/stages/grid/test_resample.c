@@ -39,15 +39,63 @@ TEST_ON_BOTH(resample, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&resample_stage, ts_resample_oracle, exact, 3), 2 * 8 * 7 + 7);
 }
 
+/* The slices of these images are 4 times as far apart as the columns, so that nnU-Net's are resized
+ * one by one. */
+TEST_ON_BOTH(resample, agrees_with_the_definition_of_each_convention)
+{
+    static const char *const cases[] = {
+        "spacing=0.4 interpolation=bspline3",
+        "shape=13,9,5 interpolation=bspline3 outside=7",
+        "spacing=0.33,0.51 interpolation=bspline3 convention=itk",
+        "shape=40,21,9 interpolation=bspline3 convention=itk",
+        "spacing=0.45,0.8,1.1 convention=scipy_zoom",
+        "shape=64,3,2 convention=scipy_zoom",
+        "shape=1,5,1 convention=scipy_zoom",
+        "spacing=0.6 interpolation=linear convention=scipy_zoom",
+        "spacing=0.4,0.9,3 convention=totalsegmentator",
+        "shape=31,67,5 convention=skimage_resize",
+        "shape=31,67,5 interpolation=bspline3 convention=skimage_resize",
+        "shape=5,4,3 interpolation=bspline3 convention=skimage_resize antialias=true",
+        "shape=9,3,12 convention=skimage_resize antialias=true",
+        "shape=6,5,3 interpolation=nearest convention=skimage_resize antialias=true",
+        "spacing=0.4,0.5,0.9 convention=nnunet",
+        "spacing=0.3,0.3,3 convention=nnunet",
+        "shape=11,13,4 interpolation=cubic convention=nnunet",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct stage_case each[] = {
+            {.assignments = cases[i], .dtypes = FLOATS},
+            {.assignments = cases[i], INTEGERS, .nz = 5, .ny = 9, .nx = 14},
+            {.assignments = cases[i],
+             .values = VALUES_EXTREME,
+             INTEGERS,
+             .nz = 3,
+             .ny = 7,
+             .nx = 8},
+            {.assignments = cases[i], .dtypes = FLOATS, .nz = 23, .ny = 3, .nx = 40},
+        };
+        ts_stage_check(&resample_stage, ts_resample_unrounded, each, 4);
+    }
+    const struct stage_case exact[] = {
+        {.assignments = "spacing=0.6 interpolation=nearest convention=scipy_zoom"},
+        {.assignments = "shape=7,11,3 interpolation=nearest convention=nnunet"},
+        {.assignments = "spacing=0.3,0.4 interpolation=labels", .values = VALUES_EXTREME},
+        {.assignments = "shape=9,21,5 interpolation=labels convention=nnunet"},
+    };
+    ts_stage_check(&resample_stage, ts_resample_oracle, exact, 4);
+}
+
 TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
 {
-    static const char *const interpolations[] = {"like=other outside=5 interpolation=nearest",
-                                                 "like=other outside=5",
-                                                 "like=other interpolation=cubic"};
+    static const char *const interpolations[] = {
+        "like=other outside=5 interpolation=nearest", "like=other outside=5",
+        "like=other interpolation=cubic", "like=other interpolation=bspline3",
+        "like=other interpolation=bspline3 "
+        "convention=itk"};
     static const enum ts_dtype dtypes[] = {TS_F32, TS_I16, TS_U8, TS_U32};
     static const double places[][3] = {
         {0, 0, 0}, {0.3, -0.2, 0}, {0, 0, 0.3}, {1.4, 0.1, -0.2}, {3.14159265358979, 0, 0}};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         for (int d = 0; d < 4; d++)
             for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
                 struct ts_image in = ts_test_image(4, 9, 14, dtypes[d], VALUES_RANDOM, 7),
@@ -67,9 +115,9 @@ TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
  * NaN too. */
 TEST_ON_BOTH(resample, copies_where_the_grids_coincide)
 {
-    static const char *const interpolations[] = {"", "interpolation=cubic",
-                                                 "interpolation=nearest"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const interpolations[] = {"", "interpolation=cubic", "interpolation=nearest",
+                                                 "interpolation=bspline3"};
+    for (int k = 0; k < 4; k++) {
         struct ts_image in = ts_test_image(3, 5, 9, TS_F32, VALUES_RANDOM, 3), like = in;
         char given[64];
         struct stage_run run;
