@@ -6,7 +6,10 @@
  * samples; with `shape` N their size is n s / N, so that they fill the same field. With `like` the
  * patient's coordinates connect the grids: i_in = M_in^-1 (o_out + M_out i_out - o_in), where the
  * columns of M are the steps along x, y and z. The step of z need not be at a right angle to the
- * others, so slices of a tilted gantry are placed correctly.
+ * others, so slices of a tilted gantry are placed correctly. A convention of other programs changes
+ * the two grids of the first kind, what is beyond the outermost samples, and what is done with
+ * values. Programs that clip to the range of the image need a reduction for it; all else of a slab
+ * is made from its own slices.
  */
 #include "stages/grid/resample.h"
 
@@ -598,7 +601,7 @@ static enum ts_status resample_transpose(const struct stage_context *context, st
     (void)set;
     if (sampling.interpolation >= INTERPOLATION_BSPLINE3 || ts_spline_is_needed(&sampling) ||
         clips(params_of(context)))
-        return ts_param_error(context->set, "interpolation", "transpose-unknown", context->diag,
+        return ts_param_error(context->set, "interpolation", "operator-stage", context->diag,
                               "the transpose of this interpolation is not known: that of nearest, "
                               "linear and cubic is, without smoothing and clipping");
     for (int d = 0; status == TS_OK && d < 3; d++)
@@ -629,23 +632,53 @@ const struct stage resample_stage = {
         "**Values.** `nearest` takes the nearest sample, and halfway between two the one of the "
         "larger index: right for labels. `linear` and `cubic` are products of one-dimensional "
         "rules; `cubic` is Keys' convolution with a = -1/2 (Catmull-Rom), which passes through the "
-        "samples, and not the B-spline of scipy.ndimage, whose filter needs the whole volume. Up "
-        "to half a pixel beyond the outermost centers the outermost samples are repeated; beyond "
-        "that, outside of the input, the value is `outside`. Positions within a millionth of a "
-        "pixel count as equal, so that a grid that coincides with the input's copies it.\n\n"
+        "samples. `bspline3` is the cubic B-spline through the samples: order 3 of scipy.ndimage, "
+        "scikit-image and ITK. Its coefficients are made by a symmetric filter of 33 samples along "
+        "each axis, sqrt(3) (sqrt(3) - 2)^|k|, whose next sample would have a weight of 3e-10. "
+        "`labels` resizes each label by itself: the linear weights of its samples are summed, the "
+        "label with at least 1/2 is taken, of two with just that the larger, and 0 where none has "
+        "it. Up to half a pixel beyond the outermost centers the outermost samples are repeated; "
+        "beyond that, outside of the input, the value is `outside`. Positions within a millionth "
+        "of a pixel count as equal, so that a grid that coincides with the input's copies it.\n\n"
+        "**Conventions.** n samples of s mm become N voxels, and voxel i is at sample t:\n\n"
+        "| `convention` | N | t(i) | before sample 0 | without `interpolation` |\n"
+        "|---|---|---|---|---|\n"
+        "| `center` | floor(n s/S + 1/2) | (n - 1)/2 + (i - (N - 1)/2) S/s | sample 0 | linear |\n"
+        "| `itk` | the same | the same | sample 0; of `bspline3` sample 1 | linear |\n"
+        "| `scipy_zoom` | n s/S, half to even | i (n - 1)/(N - 1) | sample 1 | bspline3 |\n"
+        "| `skimage_resize` | the same | (i + 1/2) n/N - 1/2 | sample 1 | linear |\n"
+        "| `nnunet` | the same | (i + 1/2) n/N - 1/2 | sample 0 | bspline3, of masks and labels "
+        "labels |\n"
+        "| `totalsegmentator` | the same | i (n - 1)/(N - 1) | sample 0 | bspline3 |\n\n"
+        "With `shape` N is given, and S is n s/N. Where t is not that of `center`, the spacing of "
+        "the output is the distance at which its voxels are, which differs a little from S; "
+        "TotalSegmentator writes S. skimage.transform.resize and nnU-Net clip to the "
+        "range of the image; with these two conventions `bspline3` and `cubic` are clipped. nnU-Net resizes slices one by "
+        "one, each clipped to its own range, and takes the nearest along z, if the largest "
+        "spacing, of the input or the output, is more than 3 times the smallest and only one axis "
+        "has it; that axis must be z here. `antialias` is scikit-image's anti_aliasing. "
+        "scipy.ndimage.zoom has no values past the last center, and its default mode `constant` "
+        "can give 0 there where rounding puts the last voxel beyond it; here it is the sample.\n\n"
         "Sums are made in float. Integers are rounded half to even and saturated; those beyond "
         "2^24 lose the digits that a float does not hold, save with `nearest`. NaN makes NaN "
-        "wherever it has a weight other than 0, and an infinity an infinity or NaN.\n\n"
+        "wherever it has a weight other than 0, and an infinity an infinity or NaN; with "
+        "`bspline3` "
+        "that is up to 18 samples away.\n\n"
         "**Masked images.** If a sample that has a weight is invalid, such as a CT's padding, the "
         "value is the linear mean of the valid ones of the 8 around it, their weights divided by "
-        "their sum; with `cubic` too, whose negative weights can leave nothing to divide by. A "
+        "their sum; with `cubic` and `bspline3` too, whose negative weights can leave nothing to "
+        "divide by, and with `labels` it is the nearest sample. `bspline3` is filtered with the "
+        "values that invalid samples have; two samples away their weight is below 1/20. A "
         "pixel whose nearest sample is invalid is invalid and has its value, and pixels outside of "
         "the input are invalid.\n\n"
         "A coarser grid skips samples: smooth before it, as with `gaussian: {sigma: S/2, unit: mm, "
         "dimensions: 3d}`, if fine structure or noise matters.\n\n"
         "Sources: R. Keys, Cubic convolution interpolation for digital image processing, IEEE "
         "Trans. ASSP 29 (1981); T. Lehmann, C. Goenner and K. Spitzer, Survey: interpolation "
-        "methods in medical image processing, IEEE Trans. Medical Imaging 18 (1999).",
+        "methods in medical image processing, IEEE Trans. Medical Imaging 18 (1999); M. Unser, "
+        "Splines: a perfect fit for signal and image processing, IEEE Signal Processing Magazine "
+        "16 "
+        "(1999); the sources of scikit-image 0.19, nnU-Net v2 and TotalSegmentator v2.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
@@ -661,9 +694,13 @@ const struct stage resample_stage = {
     .transpose = &resample_linear,
     .cuda = STAGE_CUDA(resample_cuda),
     .bench =
-        "spacing=0.7|spacing=0.7 interpolation=cubic|spacing=0.7 interpolation=nearest|spacing=1.5",
+        "spacing=0.7|spacing=0.7 interpolation=cubic|spacing=0.7 interpolation=nearest|spacing=1.5|"
+        "spacing=0.7 interpolation=bspline3|spacing=0.7 convention=nnunet|"
+        "shape=100,100,10 convention=skimage_resize antialias=true|"
+        "spacing=0.7 interpolation=labels",
     .tolerance = {.relative = 2.2e-6,
                   .why = "float sums along three axes: of cubic weights, whose magnitudes sum to "
-                         "1.25 at most, 18 roundings of 2^-24 times 1.25^3; integers are off by "
-                         "the rounding of the sum besides"},
+                         "1.25 at most, 18 roundings of 2^-24 times 1.25^3; of B-splines, 1.4e-6 "
+                         "was the most that was found, at a checkerboard; integers are off by the "
+                         "rounding of the sum besides"},
 };

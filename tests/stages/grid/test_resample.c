@@ -14,6 +14,7 @@ TestSuite(resample);
 #define FLOATS TS_DTYPE_BIT(TS_F32)
 /* Sums in float may be rounded to the other side of a half: results are within 1/2 of the sum that
  * is not rounded. */
+#define FEW .dtypes = TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_U32), .absolute = 0.5
 #define INTEGERS .dtypes = TS_ANY_INTEGER, .absolute = 0.5
 
 TEST_ON_BOTH(resample, agrees_with_the_definition)
@@ -64,8 +65,8 @@ TEST_ON_BOTH(resample, agrees_with_the_definition_of_each_convention)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct stage_case each[] = {
-            {.assignments = cases[i], .dtypes = FLOATS},
-            {.assignments = cases[i], INTEGERS, .nz = 5, .ny = 9, .nx = 14},
+            {.assignments = cases[i], .dtypes = FLOATS, .nz = 1, .ny = 8, .nx = 33},
+            {.assignments = cases[i], FEW, .nz = 5, .ny = 9, .nx = 14},
             {.assignments = cases[i],
              .values = VALUES_EXTREME,
              INTEGERS,
@@ -179,6 +180,74 @@ Test(resample, ties_and_halves)
     cr_expect(!memcmp(linear.data, (uint8_t[]){2, 4, 252}, 3)); /* 1.5, 3.5, 252.5 */
     free(nearest.data);
     free(linear.data);
+    free(in.data);
+}
+
+/* 0 0 1 0 0, mirrored at its ends, has the coefficients 1/4, -1/2, 7/4, -1/2, 1/4: between two
+ * samples the weights are 1, 23, 23 and 1 of 48. */
+Test(resample, splines_by_hand)
+{
+    struct ts_image in = ts_test_image(1, 1, 5, TS_F32, VALUES_CONSTANT, 1);
+    memcpy(in.data, (float[]){0, 0, 1, 0, 0}, 20);
+    const struct ts_image out =
+        ts_test_output(&resample_stage, "shape=9,1 convention=scipy_zoom", &in);
+    const float expected[] = {0, -0.09375F, 0, 0.59375F, 1, 0.59375F, 0, -0.09375F, 0};
+    cr_assert_eq(out.axes[2].n, 9);
+    for (int i = 0; i < 9; i++)
+        cr_expect_float_eq(((float *)out.data)[i], expected[i], 2e-7, "%d", i);
+    cr_expect_float_eq(out.axes[2].spacing, in.axes[2].spacing / 2, 1e-12);
+    free(out.data);
+    free(in.data);
+}
+
+/* A label needs half of the weights: at the middle of two the larger one has them, and where three
+ * labels meet none may have. */
+Test(resample, labels_by_hand)
+{
+    struct ts_image in = ts_test_image(1, 2, 2, TS_U8, VALUES_CONSTANT, 1);
+    memcpy(in.data, (uint8_t[]){7, 3, 7, 3}, 4);
+    const struct ts_image tie =
+        ts_test_output(&resample_stage, "shape=1,2 interpolation=labels", &in);
+    cr_expect(!memcmp(tie.data, (uint8_t[]){7, 7}, 2));
+    memcpy(in.data, (uint8_t[]){7, 3, 1, 9}, 4);
+    const struct ts_image none =
+        ts_test_output(&resample_stage, "shape=1,1 interpolation=labels", &in);
+    cr_expect_eq(*(uint8_t *)none.data, 0);
+    free(tie.data);
+    free(none.data);
+    free(in.data);
+}
+
+/* 10 samples of 0.5 mm in voxels of 2 mm are 2.5: Python rounds that to 2, and so do the programs
+ * that it drives. */
+Test(resample, rounds_as_the_convention_does)
+{
+    static const char *const names[] = {"center",         "itk",    "scipy_zoom",
+                                        "skimage_resize", "nnunet", "totalsegmentator"};
+    struct ts_image in = ts_test_image(2, 6, 10, TS_F32, VALUES_CONSTANT, 1);
+    for (int i = 0; i < 6; i++) {
+        char given[64];
+        snprintf(given, sizeof given, "spacing=2,0.7 convention=%s", names[i]);
+        const struct ts_image out = ts_test_output(&resample_stage, given, &in);
+        cr_expect_eq(out.axes[2].n, i < 2 ? 3 : 2, "%s", names[i]);
+        free(out.data);
+    }
+    free(in.data);
+}
+
+Test(resample, refuses_what_a_convention_does_not_say)
+{
+    struct ts_image in = ts_test_image(2, 3, 4, TS_U8, VALUES_CONSTANT, 1);
+    ts_test_refuses(&resample_stage, "like=other convention=nnunet", &in, &in,
+                    "resample-convention", "center or itk");
+    ts_test_refuses(&resample_stage, "shape=2,2 antialias=true", &in, NULL, "resample-convention",
+                    "skimage_resize");
+    ts_test_refuses(&resample_stage,
+                    "shape=2,2 antialias=true convention=skimage_resize interpolation=labels", &in,
+                    NULL, "resample-convention", "labels");
+    in.axes[2].spacing = 9;
+    ts_test_refuses(&resample_stage, "shape=2,2 convention=nnunet", &in, NULL,
+                    "resample-convention", "reorient");
     free(in.data);
 }
 
