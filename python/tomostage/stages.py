@@ -559,7 +559,9 @@ def resample(
     spacing: Numbers | None = None,
     shape: Numbers | None = None,
     like: Reference | None = None,
-    interpolation: Literal["nearest", "linear", "cubic"] | Sweep | None = None,
+    convention: Literal["center", "itk", "scipy_zoom", "skimage_resize", "nnunet", "totalsegmentator"] | Sweep | None = None,
+    interpolation: Literal["nearest", "linear", "cubic", "bspline3", "labels"] | Sweep | None = None,
+    antialias: bool | None = None,
     outside: Number | None = None,
     name: str | None = None,
     input: str | None = None,
@@ -571,11 +573,28 @@ def resample(
     spacing: distance of neighboring voxels: one number for all axes, [x, y] for those of a slice, or [x, y, z] [mm]
     shape: number of voxels, [x, y] or [x, y, z], over the same field [pixel]
     like: an image whose grid the output gets; it may have any shape and orientation, and is not read
-    interpolation: how values between samples are made (default: nearest for masks and labels, else linear)
+    convention: where the new voxels are, how their number is rounded, and what is beyond the outermost ones (default:
+        center)
+        - center: both grids have the same middle, and voxels of just `spacing`
+        - itk: the same positions; bspline3 mirrors the volume at its outermost centers, as ITK does
+        - scipy_zoom: the centers of the outermost voxels stay where they are: scipy.ndimage.zoom
+        - skimage_resize: the edges stay where they are, the volume is mirrored at its outermost centers, and values
+          are clipped to its range: skimage.transform.resize
+        - nnunet: the edges stay, the outermost samples are repeated, and values are clipped; if the largest spacing,
+          old or new, is more than 3 times the smallest, slices are resized one by one, and taken from the nearest
+          along z: nnU-Net's resampling for preprocessing
+        - totalsegmentator: as scipy_zoom, with the outermost samples repeated: TotalSegmentator's change of spacing
+    interpolation: how values between samples are made (default: linear; bspline3 with scipy_zoom, nnunet and
+        totalsegmentator; nearest for masks and labels, and with nnunet labels)
         - nearest: the nearest sample; halfway between two, the one of the larger index
         - linear: linear along each axis, from 8 samples in all
         - cubic: Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; sharper, and may
           overshoot at edges
+        - bspline3: the cubic B-spline through the samples: order 3 of SciPy, scikit-image and ITK; sharper still, and
+          overshoots more
+        - labels: the label that has at least half of the linear weights, of two with half the larger, or 0 if none has
+    antialias: smooth axes that get fewer voxels first, as scikit-image does: Gaussian of (n/N - 1)/2 samples; with
+        convention skimage_resize (default: false)
     outside: the value of pixels beyond the edges of the input [value] (default: that of air: -1000 of hu, else 0) (default
         in chains of version 1: 0)
     name: label of this stage's output, for later stages and in the output file

@@ -46,7 +46,8 @@ enum stage_trait {
     TRAIT_ROWS_END_IN_AIR =
         8, /* it treats what is beyond the ends of a sinogram's rows as air; runs warn of that */
     TRAIT_KEEPS_LABELS = 16, /* each value of the output is one of the input's, or one that the
-                                chain gives; a parameter `interpolation` is nearest then */
+                                chain gives; a parameter `interpolation` is nearest or labels
+                                then */
     TRAIT_ENDS_LABELS = 32,  /* it makes other values of each value alone, as the chain says */
     TRAIT_ENDS_ARE_AIR =
         64, /* it takes the `detectors` outermost values of a sinogram's rows for air, likewise */

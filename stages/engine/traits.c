@@ -147,7 +147,8 @@ bool ts_stage_mixes_labels(const struct stage_context *context)
         (stage->traits & TRAIT_ENDS_LABELS))
         return false;
     return !(stage->traits & TRAIT_KEEPS_LABELS) ||
-           (interpolation && strcmp(interpolation, "nearest") != 0);
+           (interpolation && strcmp(interpolation, "nearest") != 0 &&
+            strcmp(interpolation, "labels") != 0);
 }
 
 /* ---- work ------------------------------------------------------------------------------------ */

@@ -9,14 +9,28 @@
 
 #include "stages/grid/samples.h"
 
+enum convention {
+    CONVENTION_CENTER,
+    CONVENTION_ITK,
+    CONVENTION_SCIPY,
+    CONVENTION_SKIMAGE,
+    CONVENTION_NNUNET,
+    CONVENTION_TOTALSEGMENTATOR
+};
+
 struct resample_params {
     struct ts_numbers spacing, shape;
     struct ts_reference like;
+    int32_t convention;    /* enum convention */
     int32_t interpolation; /* enum interpolation */
+    bool antialias;
     double outside;
 };
 
-/* Returns where the output's voxels are in the input, from resolved parameters. */
+/* Returns true if values are clipped to the range of the whole input, which a reduction finds. */
+bool ts_resample_finds_range(const struct stage_context *context);
+
+/* Returns where the output's voxels are in the input, from resolved parameters, without a range. */
 struct sampling ts_resample_sampling(const struct stage_context *context);
 
 #endif

@@ -16,20 +16,35 @@
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 #include "stages/engine/validity.h"
+#include "stages/grid/splines.h"
 
 struct sampled {
     const struct sampling *sampling;
-    const struct ts_image *in, *out;
-    size_t bytes; /* bytes of an element */
+    const struct ts_image *in, *out; /* `in`: samples, or coefficients if the sampling has a pad */
+    size_t bytes;                    /* bytes of an element of `out` */
     int taps;
+    size_t in_bytes;
+    int64_t ny, nx; /* samples of `in` along y and x */
 };
+
+static struct sampled sampled_of(const struct sampling *sampling, const struct ts_image *in,
+                                 const struct ts_image *out)
+{
+    return (struct sampled){sampling,
+                            in,
+                            out,
+                            ts_dtype_bytes(out->dtype),
+                            ts_taps_count(sampling->interpolation),
+                            ts_dtype_bytes(in->dtype),
+                            sampling->n_in[1] + (int64_t)2 * sampling->pad,
+                            sampling->n_in[2] + (int64_t)2 * sampling->pad};
+}
 
 /* Returns row y of input slice z. */
 static inline const char *sampled_row(const struct sampled *of, int64_t z, int64_t y)
 {
-    const int64_t nx = of->sampling->n_in[2],
-                  row = (z - of->in->z_first) * of->sampling->n_in[1] + y;
-    return (const char *)of->in->data + (size_t)(row * nx) * of->bytes;
+    const int64_t row = (z - of->in->z_first) * of->ny + y;
+    return (const char *)of->in->data + (size_t)(row * of->nx) * of->in_bytes;
 }
 
 /* Writes the value outside to pixels [first, end) of an output row. */
@@ -56,6 +71,28 @@ const struct choice ts_interpolation_choices[] = {
      "sharper, and may overshoot at edges"},
     {NULL, 0, NULL},
 };
+
+const struct choice ts_resample_choices[] = {
+    {"nearest", INTERPOLATION_NEAREST,
+     "the nearest sample; halfway between two, the one of the larger index"},
+    {"linear", INTERPOLATION_LINEAR, "linear along each axis, from 8 samples in all"},
+    {"cubic", INTERPOLATION_CUBIC,
+     "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; "
+     "sharper, and may overshoot at edges"},
+    {"bspline3", INTERPOLATION_BSPLINE3,
+     "the cubic B-spline through the samples: order 3 of SciPy, scikit-image and ITK; sharper "
+     "still, and overshoots more"},
+    {"labels", INTERPOLATION_LABELS,
+     "the label that has at least half of the linear weights, of two with half the larger, or 0 if "
+     "none has"},
+    {NULL, 0, NULL},
+};
+
+void ts_sampling_range(const struct value_range *found, float range[2])
+{
+    range[0] = found->n_finite ? (float)found->low : -INFINITY;
+    range[1] = found->n_finite ? (float)found->high : INFINITY;
+}
 
 void ts_sampling_defaults(const struct stage_context *context, int32_t *interpolation,
                           double *outside)
@@ -95,13 +132,15 @@ struct part {
     int64_t slice;     /* the slice that the ring and the columns belong to */
     struct taps z;
     bool z_inside;
+    int64_t nearest_slice; /* the input slice that is nearest */
 };
 
 /* Lays out the memory of a thread, and returns its bytes. With `memory` NULL it only counts. */
 static size_t lay_out(const struct sampling *sampling, char *memory, struct part *part)
 {
     const int64_t nx = sampling->n_out[2], taps = TAPS_MOST * nx;
-    const int64_t longest = nx > sampling->n_in[2] ? nx : sampling->n_in[2];
+    const int64_t nx_in = sampling->n_in[2] + (int64_t)2 * TAPS_PAD,
+                  longest = nx > nx_in ? nx : nx_in;
     size_t used = 0;
     const size_t index = ts_scratch_part(&used, taps, sizeof(int32_t)),
                  nearest = ts_scratch_part(&used, nx, sizeof(int32_t)),
@@ -126,11 +165,6 @@ static size_t lay_out(const struct sampling *sampling, char *memory, struct part
     return used;
 }
 
-size_t ts_sampling_scratch(const struct sampling *sampling, int threads)
-{
-    return (size_t)threads * lay_out(sampling, NULL, NULL);
-}
-
 #include "stages/grid/samples_loops.inc"
 
 /* Rows of a grid that is not aligned with the input: every voxel finds its own taps. For most
@@ -150,7 +184,8 @@ static float sum_of_each(const struct sampled *of, const struct taps taps[3])
                 if (taps[0].weight[k] == 0)
                     continue;
                 const char *row = sampled_row(of, taps[0].index[k], taps[1].index[j]);
-                ts_load_f32(&value, row + (size_t)taps[2].index[i] * of->bytes, of->in->dtype, 1);
+                ts_load_f32(&value, row + (size_t)taps[2].index[i] * of->in_bytes, of->in->dtype,
+                            1);
                 along_z += taps[0].weight[k] * value;
             }
             along_y += taps[1].weight[j] != 0 ? taps[1].weight[j] * along_z : 0;
@@ -164,21 +199,22 @@ static float edge_value(const struct sampled *of, const struct sampled_line *lin
 {
     struct taps taps[3];
     for (int d = 0; d < 3; d++)
-        ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d],
-                     of->sampling->interpolation, &taps[d]);
+        ts_sampling_taps(of->sampling, d, line->from[d] + (double)x * line->step[d],
+                         of->sampling->interpolation, &taps[d]);
     return sum_of_each(of, taps);
 }
 
-/* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, and constant in each call. */
+/* Fills voxels [first, end) of a row, all inside. `kind` is constant in each call. */
 #define FREE_ROW(suffix, type)                                                                     \
     static inline void free_row_##suffix(const struct sampled *of,                                 \
-                                         const struct sampled_line *line, int n, int64_t first,    \
+                                         const struct sampled_line *line, int kind, int64_t first, \
                                          int64_t end, float *out)                                  \
     {                                                                                              \
-        const int kind = n == 2 ? INTERPOLATION_LINEAR : INTERPOLATION_CUBIC,                      \
-                  before = n == 2 ? 0 : 1;                                                         \
-        const int64_t *n_in = of->sampling->n_in, nx = n_in[2], slice = n_in[1] * nx,              \
-                      z_first = of->in->z_first;                                                   \
+        const int n = kind == INTERPOLATION_LINEAR ? 2 : 4,                                        \
+                  before = (n == 2 ? 0 : 1) - of->sampling->pad;                                   \
+        const int64_t nx = of->nx, slice = of->ny * nx, z_first = of->in->z_first,                 \
+                      n_in[3] = {of->sampling->n_in[0] + (int64_t)2 * of->sampling->pad, of->ny,   \
+                                 nx};                                                              \
         for (int64_t x = first; x < end; x++) {                                                    \
             float w[3][TAPS_MOST], sum = 0;                                                        \
             int64_t at[3];                                                                         \
@@ -211,16 +247,46 @@ static float edge_value(const struct sampled *of, const struct sampled_line *lin
                                                   const struct sampled_line *line, int64_t first,  \
                                                   int64_t end, float *out)                         \
     {                                                                                              \
-        free_row_##suffix(of, line, 2, first, end, out);                                           \
+        free_row_##suffix(of, line, INTERPOLATION_LINEAR, first, end, out);                        \
     }                                                                                              \
     TS_VECTORIZED static void cubic_row_##suffix(const struct sampled *of,                         \
                                                  const struct sampled_line *line, int64_t first,   \
                                                  int64_t end, float *out)                          \
     {                                                                                              \
-        free_row_##suffix(of, line, 4, first, end, out);                                           \
+        free_row_##suffix(of, line, INTERPOLATION_CUBIC, first, end, out);                         \
     }
 TS_IMAGE_DTYPES(FREE_ROW)
 #undef FREE_ROW
+
+TS_VECTORIZED static void spline_row(const struct sampled *of, const struct sampled_line *line,
+                                     int64_t first, int64_t end, float *out)
+{
+    free_row_F32(of, line, INTERPOLATION_BSPLINE3, first, end, out);
+}
+
+/* Fills voxels [first, end) of a row with labels, on any grid. */
+static void label_row(const struct sampled *of, const struct sampled_line *line, int64_t first,
+                      int64_t end, char *out)
+{
+    for (int64_t x = first; x < end; x++) {
+        struct taps taps[3];
+        const char *samples[TAPS_CORNERS];
+        double values[TAPS_CORNERS];
+        for (int d = 0; d < 3; d++)
+            ts_sampling_taps(of->sampling, d, line->from[d] + (double)x * line->step[d],
+                             INTERPOLATION_LABELS, &taps[d]);
+        for (int i = 0; i < TAPS_CORNERS; i++) {
+            samples[i] = sampled_row(of, taps[0].index[i & 1], taps[1].index[i >> 1 & 1]) +
+                         (size_t)taps[2].index[i >> 2] * of->in_bytes;
+            ts_load_f64(&values[i], samples[i], of->in->dtype, 1);
+        }
+        const int chosen = ts_taps_label(taps, values);
+        if (chosen < 0)
+            memset(out + (size_t)x * of->bytes, 0, of->bytes);
+        else
+            memcpy(out + (size_t)x * of->bytes, samples[chosen], of->bytes);
+    }
+}
 
 static void copy_nearest(const struct sampled *of, const struct sampled_line *line, int64_t first,
                          int64_t end, char *out)
@@ -228,8 +294,8 @@ static void copy_nearest(const struct sampled *of, const struct sampled_line *li
     for (int64_t x = first; x < end; x++) {
         struct taps taps[3];
         for (int d = 0; d < 3; d++)
-            ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d],
-                         INTERPOLATION_NEAREST, &taps[d]);
+            ts_sampling_taps(of->sampling, d, line->from[d] + (double)x * line->step[d],
+                             INTERPOLATION_NEAREST, &taps[d]);
         const char *row = sampled_row(of, taps[0].index[0], taps[1].index[0]);
         memcpy(out + (size_t)x * of->bytes, row + (size_t)taps[2].index[0] * of->bytes, of->bytes);
     }
@@ -272,8 +338,17 @@ static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, flo
     const struct sampled_line on = sampled_place(of, z, y, &first, &end);
     sampled_fill(of, out, 0, first);
     sampled_fill(of, out, end, nx);
+    if (of->sampling->interpolation == INTERPOLATION_LABELS) {
+        label_row(of, &on, first, end, out);
+        return;
+    }
     if (of->taps == 1) {
         copy_nearest(of, &on, first, end, out);
+        return;
+    }
+    if (of->sampling->pad > 0 && of->sampling->interpolation == INTERPOLATION_BSPLINE3) {
+        spline_row(of, &on, first, end, line);
+        sampled_store(line + first, out + (size_t)first * of->bytes, of->out->dtype, end - first);
         return;
     }
     switch (of->in->dtype) {
@@ -289,276 +364,7 @@ static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, flo
     sampled_store(line + first, out + (size_t)first * of->bytes, of->out->dtype, end - first);
 }
 
-/* Rows of a masked image on another grid. A row is first made as that of any other image, and then
- * mended here:
- *
- *     a voxel whose nearest sample is invalid, or that is outside, is invalid; it has that sample,
- *         or the value outside
- *     a voxel that has an invalid sample among its taps gets the linear mean of the valid ones of
- *         the 8 around it
- *
- * The weights of that mean are divided by their sum, which is at least 1/8, because the nearest
- * sample has a part in it. A cubic's weights are not used then, since some are negative and what
- * is left of their sum may be nothing. On straight rows, along which the taps in z and y stay
- * the same, the bits of these taps are joined once for the row. */
-
-/* A row of the output; all voxels of a straight row share the taps along z and y. */
-struct masked_row {
-    const struct sampled *of;
-    struct sampled_line line;
-    bool straight;
-    uint64_t *joined; /* for a straight row: a bit for each column of the input, 1 if all taps along
-                       * z and y are valid */
-    const int32_t
-        *columns;       /* the input column nearest to each voxel; NULL: the grid is not aligned */
-    int64_t nearest[3]; /* the sample nearest to a voxel; for a straight row, along z and y that of
-                         * all voxels */
-};
-
-/* Returns 1 if all bits [low, high) are set, 0 if none is, and -1 if some are. */
-static int which_of(const uint64_t *bits, int64_t low, int64_t high)
-{
-    bool all = true, none = true;
-    for (int64_t i = low, n; i < high && (all || none); i += n) {
-        n = high - i < WORD ? high - i : WORD;
-        const uint64_t here = ts_valid_bits(bits, (size_t)i, (size_t)n);
-        all = all && here == UINT64_MAX >> (WORD - n);
-        none = none && here == 0;
-    }
-    if (all)
-        return 1;
-    return none ? 0 : -1;
-}
-
-static bool is_valid(const struct sampled *of, int64_t z, int64_t y, int64_t x)
-{
-    const uint64_t *valid = ts_slice_valid(of->in, z - of->in->z_first);
-    return ts_valid_at(valid, (size_t)(y * of->sampling->n_in[2] + x));
-}
-
-static void find_taps(const struct masked_row *row, int d, int64_t x, int interpolation,
-                      struct taps *taps)
-{
-    ts_taps_find(row->line.from[d] + (double)x * row->line.step[d], row->of->sampling->n_in[d],
-                 interpolation, taps);
-}
-
-/* Joins the bits of the taps of a straight row. */
-static void join_bits(struct masked_row *row)
-{
-    const struct sampled *of = row->of;
-    const int64_t nx = of->sampling->n_in[2];
-    struct taps taps[2];
-    for (int d = 0; d < 2; d++)
-        find_taps(row, d, 0, of->sampling->interpolation, &taps[d]);
-    for (int64_t x = 0; x < nx; x += WORD) {
-        const int64_t n = nx - x < WORD ? nx - x : WORD;
-        uint64_t bits = UINT64_MAX >> (WORD - n);
-        for (int k = 0; k < of->taps; k++)
-            for (int j = 0; taps[0].weight[k] != 0 && j < of->taps; j++)
-                if (taps[1].weight[j] != 0)
-                    bits &=
-                        ts_valid_bits(ts_slice_valid(of->in, taps[0].index[k] - of->in->z_first),
-                                      (size_t)(taps[1].index[j] * nx + x), (size_t)n);
-        row->joined[x / WORD] = bits;
-    }
-    for (int d = 0; d < 2; d++) {
-        find_taps(row, d, 0, INTERPOLATION_NEAREST, &taps[d]);
-        row->nearest[d] = taps[d].index[0];
-    }
-}
-
-/* Returns true if every sample that can have a weight in voxels [first, end) is valid. The row
- * must be straight. */
-static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
-{
-    enum { REACH = 2 }; /* the reach of cubic */
-    const double a = row->line.from[2] + (double)first * row->line.step[2],
-                 b = row->line.from[2] + (double)(end - 1) * row->line.step[2];
-    const int64_t nx = row->of->sampling->n_in[2], low = (int64_t)floor(fmin(a, b)) - REACH,
-                  high = (int64_t)floor(fmax(a, b)) + REACH + 2;
-    return which_of(row->joined, low < 0 ? 0 : low, high < nx ? high : nx) == 1;
-}
-
-/* Returns true if every sample that has a weight in voxel x is valid. */
-static bool is_complete(const struct masked_row *row, int64_t x)
-{
-    const struct sampled *of = row->of;
-    const int n = of->taps;
-    struct taps taps[3];
-    for (int d = row->straight ? 2 : 0; d < 3; d++)
-        find_taps(row, d, x, of->sampling->interpolation, &taps[d]);
-    for (int i = 0; i < n; i++) {
-        if (taps[2].weight[i] == 0)
-            continue;
-        if (row->straight) {
-            if (!ts_valid_at(row->joined, (size_t)taps[2].index[i]))
-                return false;
-            continue;
-        }
-        for (int k = 0; k < n; k++)
-            for (int j = 0; taps[0].weight[k] != 0 && j < n; j++)
-                if (taps[1].weight[j] != 0 &&
-                    !is_valid(of, taps[0].index[k], taps[1].index[j], taps[2].index[i]))
-                    return false;
-    }
-    return true;
-}
-
-static const char *sample_at(const struct sampled *of, int64_t z, int64_t y, int64_t x)
-{
-    return sampled_row(of, z, y) + (size_t)x * of->bytes;
-}
-
-/* Returns the linear mean of the valid samples around voxel x. */
-static float mean_of_valid(const struct masked_row *row, int64_t x)
-{
-    const struct sampled *of = row->of;
-    struct taps taps[3];
-    float values[TAPS_CORNERS];
-    unsigned valid = 0;
-    for (int d = 0; d < 3; d++)
-        find_taps(row, d, x, INTERPOLATION_LINEAR, &taps[d]);
-    for (int i = 0; i < TAPS_CORNERS; i++) {
-        const int64_t z = taps[0].index[i & 1], y = taps[1].index[i >> 1 & 1],
-                      column = taps[2].index[i >> 2];
-        valid |= (unsigned)is_valid(of, z, y, column) << i;
-        ts_load_f32(&values[i], sample_at(of, z, y, column), of->in->dtype, 1);
-    }
-    return ts_taps_mean(taps, values, valid);
-}
-
-/* Returns the column of the input that is nearest to voxel x. */
-static int64_t nearest_column(const struct masked_row *row, int64_t x)
-{
-    struct taps taps;
-    if (row->columns)
-        return row->columns[x];
-    find_taps(row, 2, x, INTERPOLATION_NEAREST, &taps);
-    return taps.index[0];
-}
-
-/* Mends voxels [first, end) of a straight row if the samples nearest to them are all invalid.
- * Returns false if they are not. */
-static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end, char *out)
-{
-    const struct sampled *of = row->of;
-    const int64_t line = row->nearest[1] * of->sampling->n_in[2], a = nearest_column(row, first),
-                  b = nearest_column(row, end - 1);
-    const uint64_t *valid = ts_slice_valid(of->in, row->nearest[0] - of->in->z_first);
-    const char *samples = sample_at(of, row->nearest[0], row->nearest[1], 0);
-    if (which_of(valid, line + (a < b ? a : b), line + (a < b ? b : a) + 1) != 0)
-        return false;
-    if (of->taps > 1 && row->columns)
-        sampled_gather(samples, row->columns + first, out + (size_t)first * of->bytes, end - first,
-                       of->bytes);
-    for (int64_t x = first; of->taps > 1 && !row->columns && x < end; x++)
-        memcpy(out + (size_t)x * of->bytes, samples + (size_t)nearest_column(row, x) * of->bytes,
-               of->bytes);
-    return true;
-}
-
-static void set_bits(uint64_t *valid, size_t first, size_t n)
-{
-    for (size_t i = first; i < first + n;) {
-        const size_t in_word = WORD - i % WORD < first + n - i ? WORD - i % WORD : first + n - i;
-        valid[i / WORD] |= UINT64_MAX >> (WORD - in_word) << i % WORD;
-        i += in_word;
-    }
-}
-
-/* Corrects voxel x, which was interpolated from all samples. If its nearest sample is invalid,
- * it gets that sample's value, and this returns false. If another sample with a weight is
- * invalid, it gets the mean of the valid ones. Voxels of one sample (of->taps 1) have their
- * value already. */
-static bool mend(struct masked_row *row, int64_t x, char *out)
-{
-    const struct sampled *of = row->of;
-    for (int d = 0; d < 2 && !row->straight; d++) {
-        struct taps taps;
-        find_taps(row, d, x, INTERPOLATION_NEAREST, &taps);
-        row->nearest[d] = taps.index[0];
-    }
-    row->nearest[2] = nearest_column(row, x);
-    if (!is_valid(of, row->nearest[0], row->nearest[1], row->nearest[2])) {
-        if (of->taps > 1)
-            memcpy(out, sample_at(of, row->nearest[0], row->nearest[1], row->nearest[2]),
-                   of->bytes);
-        return false;
-    }
-    if (of->taps > 1 && !is_complete(row, x)) {
-        const float mean = mean_of_valid(row, x);
-        sampled_store(&mean, out, of->out->dtype, 1);
-    }
-    return true;
-}
-
-/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which were copied from
- * `columns`. */
-static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t first, int64_t end,
-                      uint64_t *valid, size_t before)
-{
-    for (int64_t x = first; x < end;) {
-        const size_t i = before + (size_t)x, place = i % WORD;
-        const int64_t n = end - x < (int64_t)(WORD - place) ? end - x : (int64_t)(WORD - place);
-        const int64_t a = columns[x], b = columns[x + n - 1];
-        const int which = which_of(joined, a < b ? a : b, (a < b ? b : a) + 1);
-        uint64_t bits = which == 1 ? UINT64_MAX >> (WORD - n) : 0;
-        for (int64_t k = 0; which < 0 && k < n; k++)
-            bits |= (joined[columns[x + k] / WORD] >> columns[x + k] % WORD & 1) << k;
-        valid[i / WORD] |= bits << place;
-        x += n;
-    }
-}
-
-/* Mends voxels [first, end), and sets the bits of the valid ones in `valid` (NULL: they are not
- * wanted); `before` is the number of the slice's voxels before the row. A straight row is halved
- * until its samples are all valid, all invalid or few, because even at an edge of the mask most of
- * a block is one or the other. */
-static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out,
-                      uint64_t *valid, size_t before)
-{
-    enum { FEW = 8 };
-    if (row->straight && is_whole(row, first, end)) {
-        if (valid)
-            set_bits(valid, before + (size_t)first, (size_t)(end - first));
-        return;
-    }
-    if (row->straight && mend_hidden(row, first, end, out))
-        return;
-    if (row->straight && end - first > FEW) {
-        const int64_t middle = first + (end - first) / 2;
-        mend_part(row, first, middle, out, valid, before);
-        mend_part(row, middle, end, out, valid, before);
-        return;
-    }
-    for (int64_t x = first; x < end; x++)
-        if (mend(row, x, out + (size_t)x * row->of->bytes) && valid)
-            set_bits(valid, before + (size_t)x, 1);
-}
-
-/* Mends row y of output slice z of a masked image, and sets the bits of its valid voxels in
- * `valid`, which has the bits of the slice or is NULL. `columns` are the input's columns of nearest
- * samples, or NULL if the grid is not aligned. `joined` has room for a bit of each column of the
- * input. */
-static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns,
-                             uint64_t *joined, char *out, uint64_t *valid)
-{
-    struct masked_row row = {.of = of, .joined = joined, .columns = columns};
-    const size_t before = (size_t)(y * of->sampling->n_out[2]);
-    int64_t first, end;
-    row.line = sampled_place(of, z, y, &first, &end);
-    row.straight = row.line.step[0] == 0 && row.line.step[1] == 0;
-    if (row.straight && first < end)
-        join_bits(&row);
-    if (columns && row.straight && of->taps == 1) {
-        if (valid && first < end)
-            copy_bits(joined, columns, first, end, valid, before);
-        return;
-    }
-    for (int64_t block = first; block < end; block += WORD)
-        mend_part(&row, block, block + WORD < end ? block + WORD : end, out, valid, before);
-}
+#include "stages/grid/samples_masked.inc"
 
 /* ---- aligned grids --------------------------------------------------------------------------- */
 
@@ -576,14 +382,14 @@ static void find_columns(const struct sampled *of, int64_t z, struct columns *co
         struct taps taps;
         if (!ts_taps_inside(t, sampling->n_in[2]))
             continue;
-        ts_taps_find(t, sampling->n_in[2], sampling->interpolation, &taps);
+        ts_sampling_taps(sampling, 2, t, sampling->interpolation, &taps);
         columns->first = x < columns->first ? x : columns->first;
         columns->end = x + 1;
-        if (of->in->valid) {
-            struct taps nearest;
-            ts_taps_find(t, sampling->n_in[2], INTERPOLATION_NEAREST, &nearest);
-            columns->nearest[x] = nearest.index[0];
-        }
+        struct sampling plain = *sampling;
+        struct taps nearest;
+        plain.pad = 0;
+        ts_sampling_taps(&plain, 2, t, INTERPOLATION_NEAREST, &nearest);
+        columns->nearest[x] = nearest.index[0];
         for (int k = 0; k < of->taps; k++) {
             columns->index[k * n + x] = taps.index[k];
             columns->weight[k * n + x] = taps.weight[k];
@@ -610,7 +416,7 @@ static const float *row_along_z(const struct sampled *of, struct part *part, int
         if (part->z.weight[k] == 0)
             continue;
         add_row(sampled_row(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin,
-                ring->rows[place], of->sampling->n_in[2]);
+                ring->rows[place], of->nx);
         begin = false;
     }
     return ring->rows[place];
@@ -622,15 +428,14 @@ static const float *row_along_y(const struct sampled *of, struct part *part, dou
 {
     struct taps y;
     bool begin = true;
-    ts_taps_find(t, of->sampling->n_in[1], of->sampling->interpolation, &y);
+    ts_sampling_taps(of->sampling, 1, t, of->sampling->interpolation, &y);
     for (int k = 0; k < of->taps; k++)
         if (y.weight[k] == 1)
             return row_along_z(of, part, y.index[k]);
     for (int k = 0; k < of->taps; k++) {
         if (y.weight[k] == 0)
             continue;
-        add_row(row_along_z(of, part, y.index[k]), TS_F32, y.weight[k], begin, part->row,
-                of->sampling->n_in[2]);
+        add_row(row_along_z(of, part, y.index[k]), TS_F32, y.weight[k], begin, part->row, of->nx);
         begin = false;
     }
     return part->row;
@@ -651,19 +456,21 @@ static void make_row(const struct sampled *of, struct part *part, int64_t z, int
     sampled_fill(of, out, columns->end, nx);
     if (of->taps == 1) {
         struct taps rows;
-        ts_taps_find(t, sampling->n_in[1], sampling->interpolation, &rows);
+        ts_sampling_taps(sampling, 1, t, sampling->interpolation, &rows);
         sampled_gather(sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at,
                        n, of->bytes);
         return;
     }
-    const float *row = row_along_y(of, part, t);
+    const float *row = row_along_y(of, part, t), *range = sampling->range;
     const int32_t *index = columns->index + first;
-    if (columns->copied) {
+    if (columns->copied && !range) {
         sampled_store(row + index[of->taps == 4 ? nx : 0], at, of->out->dtype, n);
         return;
     }
     float *line = of->out->dtype == TS_F32 ? (float *)(void *)at : part->line;
     (of->taps == 2 ? gather_2 : gather_4)(row, index, columns->weight + first, nx, line, n);
+    if (range)
+        clip(line, range + (sampling->clips_slices ? 2 * part->nearest_slice : 0), n);
     if (of->out->dtype != TS_F32)
         sampled_store(line, at, of->out->dtype, n);
 }
@@ -680,18 +487,22 @@ static void begin_slice(const struct sampled *of, struct part *part, int64_t z)
     for (int i = 0; i < RING_ROWS; i++)
         part->ring.held[i] = -1;
     part->z_inside = ts_taps_inside(t, sampling->n_in[0]);
+    part->nearest_slice =
+        ts_edge_index((int64_t)floor(t + 0.5 + TAPS_SLACK), sampling->n_in[0], EDGE_NEAREST);
     if (part->z_inside)
-        ts_taps_find(t, sampling->n_in[0], sampling->interpolation, &part->z);
+        ts_sampling_taps(sampling, 0, t, sampling->interpolation, &part->z);
     if (first || sampling->matrix[2][0] != 0)
         find_columns(of, z, &part->columns);
 }
 
-/* Makes rows [first, end) of an output slice. */
-static void make_rows(const struct sampled *of, struct part *part, int64_t slice, int64_t first,
-                      int64_t end)
+/* Makes rows [first, end) of an output slice of `of`, and mends them with the samples of `plain` if
+ * these are masked. */
+static void make_rows(const struct sampled *of, const struct sampled *plain, struct part *part,
+                      int64_t slice, int64_t first, int64_t end)
 {
     const int64_t z = of->out->z_first + slice, nx = of->sampling->n_out[2];
-    const bool aligned = ts_sampling_is_aligned(of->sampling);
+    const bool aligned = ts_sampling_is_aligned(of->sampling),
+               by_rows = aligned && of->sampling->interpolation != INTERPOLATION_LABELS;
     uint64_t *valid = ts_slice_valid(of->out, slice);
     if (aligned)
         begin_slice(of, part, z);
@@ -700,24 +511,117 @@ static void make_rows(const struct sampled *of, struct part *part, int64_t slice
                (size_t)((end * nx + 63) / 64 - first * nx / 64) * sizeof *valid);
     for (int64_t y = first; y < end; y++) {
         char *row = (char *)ts_slice_data(of->out, slice) + (size_t)(y * nx) * of->bytes;
-        if (aligned)
+        if (by_rows)
             make_row(of, part, z, y, row);
         else
             sampled_free_row(of, z, y, part->line, row);
-        if (of->in->valid)
-            sampled_mend_row(of, z, y, aligned ? part->columns.nearest : NULL, part->joined, row,
+        if (plain->in->valid)
+            sampled_mend_row(plain, z, y, aligned ? part->columns.nearest : NULL, part->joined, row,
                              valid);
+    }
+}
+
+struct stage_slices ts_sampling_span(const struct sampling *sampling, int64_t first, int64_t end)
+{
+    enum { REACH = 2 }; /* of four taps */
+    double low = INFINITY, high = -INFINITY;
+    for (int corner = 0; corner < 8; corner++) {
+        const double t = ts_sampling_position(sampling, 0, corner & 1 ? end - 1 : first,
+                                              corner & 2 ? sampling->n_out[1] - 1 : 0,
+                                              corner & 4 ? sampling->n_out[2] - 1 : 0);
+        low = fmin(low, t);
+        high = fmax(high, t);
+    }
+    const double n = (double)sampling->n_in[0];
+    low = fmin(fmax(floor(low) - REACH + 1, -REACH), n);
+    high = fmin(fmax(floor(high + TAPS_SLACK) + REACH + 1, low + 1), n + REACH);
+    return (struct stage_slices){(int64_t)low, (int64_t)high};
+}
+
+/* The coefficients of a slab, the kernels that make them, and the ranges of its slices. */
+struct coefficients {
+    struct ts_image image;
+    struct spline_kernels kernels;
+    char *threads; /* scratch of ts_spline_filter */
+    float *ranges;
+};
+
+/* Lays out what comes after the memory of the threads, and returns its bytes. */
+static size_t lay_out_slab(const struct sampling *sampling, int64_t n, int threads, char *memory,
+                           struct coefficients *slab)
+{
+    size_t used = 0, kernels[3] = {0, 0, 0}, image = 0, filter = 0;
+    const bool filtered = ts_spline_is_needed(sampling);
+    const int64_t *n_in = sampling->n_in;
+    for (int d = 0; filtered && d < 3; d++)
+        kernels[d] = ts_scratch_part(&used, ts_spline_radius(sampling, d) + 1, sizeof(float));
+    if (filtered) {
+        image = ts_scratch_part(&used, ts_spline_slices(sampling, n) * (n_in[1] + 2 * TAPS_PAD),
+                                (size_t)(n_in[2] + 2 * TAPS_PAD) * sizeof(float));
+        filter = ts_scratch_part(&used, threads, ts_spline_scratch(sampling));
+    }
+    const size_t ranges =
+        ts_scratch_part(&used, sampling->clips_slices ? 2 * n_in[0] : 0, sizeof(float));
+    if (!memory)
+        return used;
+    for (int d = 0; d < 3; d++) {
+        slab->kernels.radius[d] = filtered ? ts_spline_radius(sampling, d) : 0;
+        slab->kernels.weights[d] = (float *)(memory + kernels[d]);
+    }
+    slab->image.data = memory + image;
+    slab->threads = memory + filter;
+    slab->ranges = (float *)(memory + ranges);
+    return used;
+}
+
+size_t ts_sampling_scratch(const struct sampling *sampling, int64_t n, int threads)
+{
+    return (size_t)threads * lay_out(sampling, NULL, NULL) +
+           lay_out_slab(sampling, n, threads, NULL, NULL);
+}
+
+/* Finds the ranges of the slices of the slab. */
+static void find_ranges(const struct ts_image *in, float *ranges, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t z = 0; z < in->axes[0].n; z++) {
+        struct value_range range = {.n_finite = 0};
+        ts_value_range_add(&range, ts_slice_data(in, z), in->dtype, ts_slice_count(in));
+        ts_sampling_range(&range, ranges + 2 * (in->z_first + z));
     }
 }
 
 void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in,
                      struct ts_image *out, void *scratch, int threads)
 {
-    const struct sampled of = {sampling, in, out, ts_dtype_bytes(in->dtype),
-                               ts_taps_count(sampling->interpolation)};
     const size_t thread_bytes = lay_out(sampling, NULL, NULL);
     const int64_t ny = sampling->n_out[1], rows = in->valid ? MASKED_ROWS : BLOCK_ROWS;
     const int64_t blocks = (ny + rows - 1) / rows, n_blocks = out->axes[0].n * blocks;
+    struct sampling drawn = *sampling, samples = *sampling;
+    struct coefficients slab = {.image = *in};
+    lay_out_slab(sampling, out->axes[0].n, threads,
+                 (char *)scratch + (size_t)threads * thread_bytes, &slab);
+    if (sampling->clips_slices) {
+        find_ranges(in, slab.ranges, threads);
+        drawn.range = slab.ranges;
+    }
+    if (samples.interpolation == INTERPOLATION_BSPLINE3)
+        samples.interpolation = INTERPOLATION_CUBIC; /* its taps are mended */
+    if (ts_spline_is_needed(sampling)) {
+        const struct stage_slices span =
+            ts_sampling_span(sampling, out->z_first, out->z_first + out->axes[0].n);
+        drawn.pad = TAPS_PAD;
+        ts_spline_kernels(sampling, &slab.kernels);
+        slab.image.dtype = TS_F32;
+        slab.image.valid = NULL;
+        slab.image.z_first = span.first + TAPS_PAD;
+        slab.image.axes[0].n = span.end - span.first;
+        ts_spline_filter(sampling, &slab.kernels, in, &slab.image, slab.threads, threads);
+    } else {
+        slab.image = *in;
+    }
+    const struct sampled of = sampled_of(&drawn, &slab.image, out),
+                         plain = sampled_of(&samples, in, out);
 #pragma omp parallel num_threads(threads)
     {
         struct part part = {.slice = -1};
@@ -725,7 +629,8 @@ void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in,
 #pragma omp for schedule(static)
         for (int64_t block = 0; block < n_blocks; block++) {
             const int64_t first = block % blocks * rows;
-            make_rows(&of, &part, block / blocks, first, first + rows < ny ? first + rows : ny);
+            make_rows(&of, &plain, &part, block / blocks, first,
+                      first + rows < ny ? first + rows : ny);
         }
     }
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "stages/engine/validity.h"
+#include "stages/values/value_range.h"
 
 /* ---- taps --------------------------------------------------------------------------------------
  *
@@ -31,6 +32,9 @@
  *     cubic     the convolution kernel with a = -1/2 of four samples, which passes through the
  *               samples and is exact for parabolas; also called Catmull-Rom (R. Keys, IEEE Trans.
  *               ASSP 29, 1981)
+ *     bspline3  the cubic B-spline of four coefficients, which stages/grid/splines.h makes from the
+ *               samples
+ *     labels    the weights of linear; the label whose weights sum to at least 1/2
  *
  * A tap of weight 0 does not count. The weights of a value sum to 1. If samples are invalid, a
  * linear value is made from the others: their weights are divided by the sum that is left. The CPU
@@ -42,9 +46,19 @@
 #define TAPS_FUNCTION static inline
 #endif
 
-enum interpolation { INTERPOLATION_NEAREST, INTERPOLATION_LINEAR, INTERPOLATION_CUBIC };
+enum interpolation {
+    INTERPOLATION_NEAREST,
+    INTERPOLATION_LINEAR,
+    INTERPOLATION_CUBIC,
+    INTERPOLATION_BSPLINE3,
+    INTERPOLATION_LABELS
+};
 
-enum { TAPS_MOST = 4, TAPS_CORNERS = 8 };
+/* What is beyond the outermost centers: the outermost sample, or the samples in mirror order, of
+ * which the outermost is not repeated. */
+enum edge { EDGE_NEAREST, EDGE_MIRROR };
+
+enum { TAPS_MOST = 4, TAPS_CORNERS = 8, TAPS_PAD = 2 };
 #define TAPS_SLACK 1e-6
 
 struct taps {
@@ -57,7 +71,18 @@ TAPS_FUNCTION int ts_taps_count(int interpolation)
 {
     if (interpolation == INTERPOLATION_NEAREST)
         return 1;
-    return interpolation == INTERPOLATION_LINEAR ? 2 : 4;
+    return interpolation == INTERPOLATION_LINEAR || interpolation == INTERPOLATION_LABELS ? 2 : 4;
+}
+
+/* Returns the sample in [0, n) that is taken for sample i. */
+TAPS_FUNCTION int64_t ts_edge_index(int64_t i, int64_t n, int edge)
+{
+    if (i >= 0 && i < n)
+        return i;
+    if (edge == EDGE_NEAREST || n == 1)
+        return i < 0 ? 0 : n - 1;
+    const int64_t period = 2 * (n - 1), rest = (i % period + period) % period;
+    return rest < n ? rest : period - rest;
 }
 
 TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)
@@ -77,24 +102,16 @@ TAPS_FUNCTION int32_t ts_taps_weigh(double t, int interpolation, float weight[TA
         weight[1] = (float)((1.5 * f - 2.5) * f * f + 1);
         weight[2] = (float)(((-1.5 * f + 2) * f + 0.5) * f);
         weight[3] = (float)((0.5 * f - 0.5) * f * f);
+    } else if (interpolation == INTERPOLATION_BSPLINE3) {
+        weight[0] = (float)((1 - f) * (1 - f) * (1 - f) / 6);
+        weight[1] = (float)((4 + (3 * f - 6) * f * f) / 6);
+        weight[2] = (float)((1 + ((3 - 3 * f) * f + 3) * f) / 6);
+        weight[3] = (float)(f * f * f / 6);
     } else {
         weight[0] = (float)(1 - f);
         weight[1] = (float)f;
     }
     return (int32_t)before;
-}
-
-/* Finds the taps at position t of an axis of n samples; t must be inside. A tap of weight 0 has the
- * index of the sample before t. */
-TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct taps *taps)
-{
-    const int count = ts_taps_count(interpolation);
-    const int32_t i = ts_taps_weigh(t, interpolation, taps->weight), last = (int32_t)n - 1,
-                  from = interpolation == INTERPOLATION_CUBIC ? 1 : 0;
-    for (int k = 0; k < count; k++) {
-        const int32_t at = taps->weight[k] == 0 ? i : i + k - from;
-        taps->index[k] = at < 0 ? 0 : at > last ? last : at;
-    }
 }
 
 /* Returns the mean of the valid ones of 8 samples, by the linear weights of taps[0] (z), taps[1]
@@ -115,6 +132,28 @@ TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[T
     return sum / weights;
 }
 
+/* Returns the corner whose label is taken, by the linear weights of the taps; corners are those of
+ * ts_taps_mean. The weights of a label are summed; that with at least 1/2 is taken, of two labels
+ * with just that the larger one. Returns -1 if there is none. */
+TAPS_FUNCTION int ts_taps_label(const struct taps taps[3], const double values[TAPS_CORNERS])
+{
+    int best = -1;
+    bool same = true;
+    for (int i = 1; i < TAPS_CORNERS; i++)
+        same = same && values[i] == values[0];
+    if (same)
+        return 0;
+    for (int at = 0; at < TAPS_CORNERS; at++) {
+        float sum = 0;
+        for (int i = 0; i < TAPS_CORNERS; i++)
+            if (values[i] == values[at])
+                sum += taps[2].weight[i >> 2] * taps[1].weight[i >> 1 & 1] * taps[0].weight[i & 1];
+        if (sum >= 0.5F && (best < 0 || values[at] > values[best]))
+            best = at;
+    }
+    return best;
+}
+
 /* Output voxel (i0, i1, i2) = (z, y, x) is at offset[d] + the sum over k of matrix[d][k] * i_k
  * along input axis d. */
 struct sampling {
@@ -123,17 +162,48 @@ struct sampling {
     double outside; /* the value of voxels beyond the edges of the input, which its dtype can hold;
                      * in a masked image they are invalid */
     int64_t n_in[3], n_out[3];
+    int edge; /* enum edge */
+    bool
+        nearest[3]; /* true for an axis whose nearest sample is taken, whatever the interpolation */
+    double sigma[3];    /* of the Gaussian that smooths the input before, in samples; 0: none */
+    bool clips_slices;  /* values are clipped to the range of the input slice they are made from */
+    const float *range; /* values are clipped to [range[0], range[1]]; with clips_slices, those of
+                         * input slice i at 2 i; NULL: they are not */
+    int pad; /* TAPS_PAD if taps are taken from coefficients (stages/grid/splines.h), which begin as
+              * many samples before the first; else 0 */
 };
 
-/* The choices of a parameter `interpolation`, which a stage's table has together with `outside`. */
-extern const struct choice ts_interpolation_choices[];
+/* Finds the taps of a kind at position t of input axis d; t must be inside. Without padding a tap
+ * of weight 0 has the index of the sample before t. */
+TAPS_FUNCTION void ts_sampling_taps(const struct sampling *sampling, int d, double t,
+                                    int interpolation, struct taps *taps)
+{
+    const int count = ts_taps_count(interpolation), from = count == 4 ? 1 : 0;
+    const bool nearest = sampling->nearest[d];
+    const int32_t i =
+        ts_taps_weigh(t, nearest ? INTERPOLATION_NEAREST : interpolation, taps->weight);
+    for (int k = 0; nearest && k < count; k++)
+        taps->weight[k] = k == from ? 1 : 0;
+    for (int k = 0; k < count; k++) {
+        const int64_t at = taps->weight[k] == 0 && sampling->pad == 0 ? i : i + k - from;
+        taps->index[k] =
+            (int32_t)(sampling->pad > 0 ? at + sampling->pad
+                                        : ts_edge_index(at, sampling->n_in[d], sampling->edge));
+    }
+}
+
+/* The choices of a parameter `interpolation`, which a stage's table has together with `outside`:
+ * those of all stages, and those of resample. */
+extern const struct choice ts_interpolation_choices[], ts_resample_choices[];
+#define INTERPOLATION_DOC "how values between samples are made"
+#define OUTSIDE_PARAM(type)                                                                        \
+    PARAM(type, outside, .unit = "value", .derived = TS_AIR_WORDS,                                 \
+          .old = {.until = 1, .init.r = 0},                                                        \
+          .doc = "the value of pixels beyond the edges of the input")
 #define SAMPLING_PARAMS(type)                                                                      \
     PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices,                    \
-          .derived = "nearest for masks and labels, else linear",                                  \
-          .doc = "how values between samples are made"),                                           \
-        PARAM(type, outside, .unit = "value", .derived = TS_AIR_WORDS,                             \
-              .old = {.until = 1, .init.r = 0},                                                    \
-              .doc = "the value of pixels beyond the edges of the input")
+          .derived = "nearest for masks and labels, else linear", .doc = INTERPOLATION_DOC),       \
+        OUTSIDE_PARAM(type)
 
 /* Fills in the parameters above. */
 void ts_sampling_defaults(const struct stage_context *context, int32_t *interpolation,
@@ -146,12 +216,17 @@ static inline double ts_sampling_position(const struct sampling *sampling, int d
     return sampling->offset[d] + (double)z * row[0] + (double)y * row[1] + (double)x * row[2];
 }
 
+/* Turns a range that was found into that of struct sampling. */
+void ts_sampling_range(const struct value_range *found, float range[2]);
 /* Returns true if slices stay slices, rows stay rows and columns stay columns: z depends only on
  * the slice, y on the slice and the row, and x on the slice and the column. The taps are then found
  * once for each row and column. */
 bool ts_sampling_is_aligned(const struct sampling *sampling);
-/* Returns the bytes of scratch of ts_sampling_map. */
-size_t ts_sampling_scratch(const struct sampling *sampling, int threads);
+/* Returns the bytes of scratch of ts_sampling_map for n output slices. */
+size_t ts_sampling_scratch(const struct sampling *sampling, int64_t n, int threads);
+/* Returns the samples along z, not limited to those of the input, that output slices [first, end)
+ * can have taps at. */
+struct stage_slices ts_sampling_span(const struct sampling *sampling, int64_t first, int64_t end);
 /* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states,
  * in host memory. If `in` has bits of valid pixels, invalid ones do not count, and the bits of
  * `out` are written. */

@@ -103,8 +103,7 @@ static enum ts_status unshear_shape(const struct stage_context *context, struct 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     const struct sampling sampling = ts_unshear_sampling(context);
-    (void)n;
-    return ts_sampling_scratch(&sampling, context->threads);
+    return ts_sampling_scratch(&sampling, n, context->threads);
 }
 
 static enum ts_status unshear_map(const struct stage_context *context, const struct ts_image *in,

@@ -114,6 +114,10 @@ def boxes_and_grids(folder):
           f"{m} | resample shape=8,8,4", f"{m} | input r {m} | resample like=r"), V)
     carry(folder, "npy f4.npy | resample spacing=1", "`shape` needs none", "npy f4.npy | resample shape=8,8,4", V)
     carry(folder, "npy f4.npy | resample spacing=1,1", "`shape` needs none", "npy f4.npy | resample shape=8,8", V)
+    carry(folder, f"{m} | input r {m} | resample like=r convention=nnunet",
+          "center or itk, or spacing or shape in place of like",
+          (f"{m} | input r {m} | resample like=r convention=itk", f"{m} | input r {m} | resample like=r convention=center",
+           f"{m} | resample spacing=1 convention=nnunet", f"{m} | resample shape=8,8,4 convention=nnunet"), V)
     carry(folder, f"{m} quantity=hu | input r npy u1.npy spacing=1,1,1 | combine other=r op=multiply mask=r",
           "leave mask out, and put `apply_mask` with the mask after this stage",
           f"{m} quantity=hu | input r npy u1.npy spacing=1,1,1 | combine other=r op=multiply | apply_mask mask=r", V * V)
@@ -121,6 +125,8 @@ def boxes_and_grids(folder):
           "`resample` with `like:` puts a volume on the grid of another",
           f"{m} | input r npy f4.npy spacing=1,1,2 | resample like=r | compare reference=r data_range=250", V.shape)
     run("phantom", "asymmetric", "-o", "ct", "--size", "16", "--slices", "4", "--quiet", cwd=folder)
+    carry(folder, "dicom ct | resample spacing=9,1 | resample shape=2,8 convention=nnunet", "`reorient` before it",
+          "dicom ct | resample spacing=9,1 | reorient to=ASR | resample shape=8,8 convention=nnunet", lambda a: a.shape[1:] == (8, 8))
     carry(folder, "dicom ct | reorient to=XYZ", "such as RAS", "dicom ct | reorient to=RAS", (4, 16, 16))
     run("phantom", "asymmetric", "-o", "tilted", "--size", "16", "--slices", "4", "--tilt", "20", "--quiet", cwd=folder)
     carry(folder, "dicom tilted tilt=refuse", "tilt: keep reads it with its exact step", "dicom tilted tilt=keep",

@@ -597,6 +597,8 @@ TEST_ON_BOTH(operators, stages_without_an_adjoint_are_refused_by_name)
         {"equalize bins=8", "operator-stage", "no linear map", false},
         {"box radius=1 | box radius=2", "operator-stage", "one stage", false},
         {"resample like=input", "operator-stage", "another image", false},
+        {"resample shape=[9,8,5] interpolation=bspline3", "operator-stage", "not known", false},
+        {"resample spacing=0.8 convention=nnunet", "operator-stage", "not known", false},
         {"convolve kernel=sobel-magnitude", "transpose-magnitude", "not linear", false},
         {"box radius=1 border=constant constant=3", "transpose-constant", "linear", false},
         {"gaussian sigma=1 border=constant constant=-1", "transpose-constant", "linear", false},

@@ -14,6 +14,7 @@ TestSuite(resample);
 #define FLOATS TS_DTYPE_BIT(TS_F32)
 /* Sums in float may be rounded to the other side of a half: results are within 1/2 of the sum that
  * is not rounded. */
+#define FEW .dtypes = TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_U32), .absolute = 0.5
 #define INTEGERS .dtypes = TS_ANY_INTEGER, .absolute = 0.5
 
 TEST_ON_BOTH(resample, agrees_with_the_definition)
@@ -39,15 +40,63 @@ TEST_ON_BOTH(resample, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&resample_stage, ts_resample_oracle, exact, 3), 2 * 8 * 7 + 7);
 }
 
+/* The slices of these images are 4 times as far apart as the columns, so that nnU-Net's are resized
+ * one by one. */
+TEST_ON_BOTH(resample, agrees_with_the_definition_of_each_convention)
+{
+    static const char *const cases[] = {
+        "spacing=0.4 interpolation=bspline3",
+        "shape=13,9,5 interpolation=bspline3 outside=7",
+        "spacing=0.33,0.51 interpolation=bspline3 convention=itk",
+        "shape=40,21,9 interpolation=bspline3 convention=itk",
+        "spacing=0.45,0.8,1.1 convention=scipy_zoom",
+        "shape=64,3,2 convention=scipy_zoom",
+        "shape=1,5,1 convention=scipy_zoom",
+        "spacing=0.6 interpolation=linear convention=scipy_zoom",
+        "spacing=0.4,0.9,3 convention=totalsegmentator",
+        "shape=31,67,5 convention=skimage_resize",
+        "shape=31,67,5 interpolation=bspline3 convention=skimage_resize",
+        "shape=5,4,3 interpolation=bspline3 convention=skimage_resize antialias=true",
+        "shape=9,3,12 convention=skimage_resize antialias=true",
+        "shape=6,5,3 interpolation=nearest convention=skimage_resize antialias=true",
+        "spacing=0.4,0.5,0.9 convention=nnunet",
+        "spacing=0.3,0.3,3 convention=nnunet",
+        "shape=11,13,4 interpolation=cubic convention=nnunet",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct stage_case each[] = {
+            {.assignments = cases[i], .dtypes = FLOATS, .nz = 1, .ny = 8, .nx = 33},
+            {.assignments = cases[i], FEW, .nz = 5, .ny = 9, .nx = 14},
+            {.assignments = cases[i],
+             .values = VALUES_EXTREME,
+             INTEGERS,
+             .nz = 3,
+             .ny = 7,
+             .nx = 8},
+            {.assignments = cases[i], .dtypes = FLOATS, .nz = 23, .ny = 3, .nx = 40},
+        };
+        ts_stage_check(&resample_stage, ts_resample_unrounded, each, 4);
+    }
+    const struct stage_case exact[] = {
+        {.assignments = "spacing=0.6 interpolation=nearest convention=scipy_zoom"},
+        {.assignments = "shape=7,11,3 interpolation=nearest convention=nnunet"},
+        {.assignments = "spacing=0.3,0.4 interpolation=labels", .values = VALUES_EXTREME},
+        {.assignments = "shape=9,21,5 interpolation=labels convention=nnunet"},
+    };
+    ts_stage_check(&resample_stage, ts_resample_oracle, exact, 4);
+}
+
 TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
 {
-    static const char *const interpolations[] = {"like=other outside=5 interpolation=nearest",
-                                                 "like=other outside=5",
-                                                 "like=other interpolation=cubic"};
+    static const char *const interpolations[] = {
+        "like=other outside=5 interpolation=nearest", "like=other outside=5",
+        "like=other interpolation=cubic", "like=other interpolation=bspline3",
+        "like=other interpolation=bspline3 "
+        "convention=itk"};
     static const enum ts_dtype dtypes[] = {TS_F32, TS_I16, TS_U8, TS_U32};
     static const double places[][3] = {
         {0, 0, 0}, {0.3, -0.2, 0}, {0, 0, 0.3}, {1.4, 0.1, -0.2}, {3.14159265358979, 0, 0}};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         for (int d = 0; d < 4; d++)
             for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
                 struct ts_image in = ts_test_image(4, 9, 14, dtypes[d], VALUES_RANDOM, 7),
@@ -67,9 +116,9 @@ TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
  * NaN too. */
 TEST_ON_BOTH(resample, copies_where_the_grids_coincide)
 {
-    static const char *const interpolations[] = {"", "interpolation=cubic",
-                                                 "interpolation=nearest"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const interpolations[] = {"", "interpolation=cubic", "interpolation=nearest",
+                                                 "interpolation=bspline3"};
+    for (int k = 0; k < 4; k++) {
         struct ts_image in = ts_test_image(3, 5, 9, TS_F32, VALUES_RANDOM, 3), like = in;
         char given[64];
         struct stage_run run;
@@ -131,6 +180,74 @@ Test(resample, ties_and_halves)
     cr_expect(!memcmp(linear.data, (uint8_t[]){2, 4, 252}, 3)); /* 1.5, 3.5, 252.5 */
     free(nearest.data);
     free(linear.data);
+    free(in.data);
+}
+
+/* 0 0 1 0 0, mirrored at its ends, has the coefficients 1/4, -1/2, 7/4, -1/2, 1/4: between two
+ * samples the weights are 1, 23, 23 and 1 of 48. */
+Test(resample, splines_by_hand)
+{
+    struct ts_image in = ts_test_image(1, 1, 5, TS_F32, VALUES_CONSTANT, 1);
+    memcpy(in.data, (float[]){0, 0, 1, 0, 0}, 20);
+    const struct ts_image out =
+        ts_test_output(&resample_stage, "shape=9,1 convention=scipy_zoom", &in);
+    const float expected[] = {0, -0.09375F, 0, 0.59375F, 1, 0.59375F, 0, -0.09375F, 0};
+    cr_assert_eq(out.axes[2].n, 9);
+    for (int i = 0; i < 9; i++)
+        cr_expect_float_eq(((float *)out.data)[i], expected[i], 2e-7, "%d", i);
+    cr_expect_float_eq(out.axes[2].spacing, in.axes[2].spacing / 2, 1e-12);
+    free(out.data);
+    free(in.data);
+}
+
+/* A label needs half of the weights: at the middle of two the larger one has them, and where three
+ * labels meet none may have. */
+Test(resample, labels_by_hand)
+{
+    struct ts_image in = ts_test_image(1, 2, 2, TS_U8, VALUES_CONSTANT, 1);
+    memcpy(in.data, (uint8_t[]){7, 3, 7, 3}, 4);
+    const struct ts_image tie =
+        ts_test_output(&resample_stage, "shape=1,2 interpolation=labels", &in);
+    cr_expect(!memcmp(tie.data, (uint8_t[]){7, 7}, 2));
+    memcpy(in.data, (uint8_t[]){7, 3, 1, 9}, 4);
+    const struct ts_image none =
+        ts_test_output(&resample_stage, "shape=1,1 interpolation=labels", &in);
+    cr_expect_eq(*(uint8_t *)none.data, 0);
+    free(tie.data);
+    free(none.data);
+    free(in.data);
+}
+
+/* 10 samples of 0.5 mm in voxels of 2 mm are 2.5: Python rounds that to 2, and so do the programs
+ * that it drives. */
+Test(resample, rounds_as_the_convention_does)
+{
+    static const char *const names[] = {"center",         "itk",    "scipy_zoom",
+                                        "skimage_resize", "nnunet", "totalsegmentator"};
+    struct ts_image in = ts_test_image(2, 6, 10, TS_F32, VALUES_CONSTANT, 1);
+    for (int i = 0; i < 6; i++) {
+        char given[64];
+        snprintf(given, sizeof given, "spacing=2,0.7 convention=%s", names[i]);
+        const struct ts_image out = ts_test_output(&resample_stage, given, &in);
+        cr_expect_eq(out.axes[2].n, i < 2 ? 3 : 2, "%s", names[i]);
+        free(out.data);
+    }
+    free(in.data);
+}
+
+Test(resample, refuses_what_a_convention_does_not_say)
+{
+    struct ts_image in = ts_test_image(2, 3, 4, TS_U8, VALUES_CONSTANT, 1);
+    ts_test_refuses(&resample_stage, "like=other convention=nnunet", &in, &in,
+                    "resample-convention", "center or itk");
+    ts_test_refuses(&resample_stage, "shape=2,2 antialias=true", &in, NULL, "resample-convention",
+                    "skimage_resize");
+    ts_test_refuses(&resample_stage,
+                    "shape=2,2 antialias=true convention=skimage_resize interpolation=labels", &in,
+                    NULL, "resample-convention", "labels");
+    in.axes[2].spacing = 9;
+    ts_test_refuses(&resample_stage, "shape=2,2 convention=nnunet", &in, NULL,
+                    "resample-convention", "reorient");
     free(in.data);
 }
 
