@@ -391,6 +391,13 @@ const struct run_taker *ts_run_taker(const struct run *run, int32_t node)
     return NULL;
 }
 
+int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    const int64_t place = node->by_volume ? run->volume : node->value;
+    return z + (place > 0 ? place * node->out.axes[0].n : 0);
+}
+
 unsigned char *ts_run_in_array(const struct run *run, int32_t node, const struct plan_step *step)
 {
     const struct ts_plan *plan = run->plan;

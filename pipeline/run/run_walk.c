@@ -505,13 +505,6 @@ bool ts_run_is_written(const struct run *run, int32_t i, int32_t domain)
            ts_plan_writes(run->plan, run->pass, i) && (run->volume == 0 || node->by_volume);
 }
 
-int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
-{
-    const struct plan_node *node = &run->plan->nodes[i];
-    const int64_t place = node->by_volume ? run->volume : node->value;
-    return z + (place > 0 ? place * node->out.axes[0].n : 0);
-}
-
 /* Hands slices in host memory to the library's caller. */
 static enum ts_status hand_to_taker(const struct run *run, int32_t node,
                                     const struct run_taker *taker, const struct ts_image *slices)
