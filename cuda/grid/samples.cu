@@ -392,6 +392,8 @@ void ts_cuda_sampling_constants(const struct sampling *sampling, void *host)
 {
     struct spline_kernels kernels;
     float *weights = (float *)host;
+    if (!ts_spline_is_needed(sampling))
+        return;
     for (int d = 0; d < AXES; d++) {
         kernels.radius[d] = ts_spline_radius(sampling, d);
         kernels.weights[d] = weights;

@@ -119,9 +119,8 @@ static void place_same_field(const struct stage_context *context, struct samplin
             n_out = (int64_t)given;
         else if (spacing > 0)
             n_out = rounded(params->convention, n, old, spacing);
-        if (keeps_corners(params->convention)) {
-            place_axis(sampling, d, n_out,
-                       n_out > 1 && n > 1 ? (double)(n - 1) / (double)(n_out - 1) : 1);
+        if (keeps_corners(params->convention) && (n > 1 || n_out == 1)) {
+            place_axis(sampling, d, n_out, n_out > 1 ? (double)(n - 1) / (double)(n_out - 1) : 1);
             sampling->offset[d] = 0;
         } else if (given > 0 || (spacing > 0 && !keeps_spacing(params->convention))) {
             place_axis(sampling, d, n_out, (double)n / (double)n_out);
@@ -653,7 +652,8 @@ const struct stage resample_stage = {
         "With `shape` N is given, and S is n s/N. Where t is not that of `center`, the spacing of "
         "the output is the distance at which its voxels are, which differs a little from S; "
         "TotalSegmentator writes S. skimage.transform.resize and nnU-Net clip to the "
-        "range of the image; with these two conventions `bspline3` and `cubic` are clipped. nnU-Net resizes slices one by "
+        "range of the image; with these two conventions `bspline3` and `cubic` are clipped. "
+        "nnU-Net resizes slices one by "
         "one, each clipped to its own range, and takes the nearest along z, if the largest "
         "spacing, of the input or the output, is more than 3 times the smallest and only one axis "
         "has it; that axis must be z here. `antialias` is scikit-image's anti_aliasing. "

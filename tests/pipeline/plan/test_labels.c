@@ -76,6 +76,9 @@ Test(labels, what_moves_labels_takes_the_nearest)
         "  - resample: {input: m, spacing: [0.3, 0.2, 0.9]}\n",
         "  - resample: {input: m, shape: [3, 5, 17]}\n",
         "  - resample: {input: m, spacing: 0.4, interpolation: nearest}\n",
+        "  - resample: {input: m, spacing: 0.4, interpolation: labels}\n",
+        "  - resample: {input: m, shape: [3, 5], convention: nnunet}\n",
+        "  - resample: {input: m, shape: [3, 5], convention: totalsegmentator}\n",
         "  - crop: {input: m, x: [1, 3]}\n  - reorient: {to: RAS}\n  - resample: {spacing: 0.4}\n",
         "  - circle: {input: m}\n  - resample: {spacing: 0.4}\n",
         "  - statistics: {input: m}\n  - histogram: {}\n  - bounds: {}\n"};
@@ -96,6 +99,7 @@ Test(labels, what_moves_labels_takes_the_nearest)
 static const char *const mixing[] = {
     "  - resample: {input: m, spacing: 0.4, interpolation: linear}\n",
     "  - resample: {input: m, shape: [3, 5], interpolation: cubic}\n",
+    "  - resample: {input: m, shape: [3, 5], interpolation: bspline3}\n",
     "  - box: {input: m, radius: 1}\n",
     "  - gaussian: {input: m, sigma: 1}\n",
     "  - median: {input: m, radius: 1}\n",

@@ -200,6 +200,24 @@ Test(resample, splines_by_hand)
     free(in.data);
 }
 
+/* A slice by itself is repeated, as SciPy does. */
+Test(resample, repeats_a_single_slice)
+{
+    static const char *const given[] = {
+        "shape=4,4,3 convention=scipy_zoom", "shape=4,4,3 convention=totalsegmentator",
+        "shape=4,4,3 convention=nnunet", "shape=4,4,3 convention=skimage_resize"};
+    struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 5);
+    for (int i = 0; i < 4; i++) {
+        const struct ts_image out = ts_test_output(&resample_stage, given[i], &in);
+        const float *values = out.data;
+        cr_assert_eq(out.axes[0].n, 3);
+        for (int k = 16; k < 48; k++)
+            cr_expect_float_eq(values[k], values[k % 16], 1e-2, "%s: %d", given[i], k);
+        free(out.data);
+    }
+    free(in.data);
+}
+
 /* A label needs half of the weights: at the middle of two the larger one has them, and where three
  * labels meet none may have. */
 Test(resample, labels_by_hand)
