@@ -77,6 +77,9 @@ static enum ts_status nyul_resolve(const struct stage_context *context, void *va
     }
     if (!ts_param_given(context->set, "percentiles"))
         params->percentiles = (struct ts_numbers){1, NYUL_PERCENTILES, ts_nyul_percents};
+    ts_param_idle(context->set, "landmarks_file"); /* the plan has read it */
+    if (!params->landmarks_sha256 || !*params->landmarks_sha256)
+        ts_param_idle(context->set, "landmarks_sha256");
     const enum ts_status status = check_landmarks(context, &params->landmarks);
     return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
