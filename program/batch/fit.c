@@ -310,8 +310,8 @@ enum ts_status ts_fit_write(const struct fit *fit, const struct batch *batch, bo
     size_t length = 0;
     enum ts_status status = TS_OK;
     if (n > FIT_STUDIES)
-        return fit_refuse(diag, "more than 5000 studies",
-                          "a part of the studies makes a scale too");
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "fit-chain"},
+                             "--fit: a scale of more than %d studies", FIT_STUDIES);
     struct fitted *studies = calloc(n + 1, sizeof *studies);
     struct arena *arena = ts_arena_create();
     FILE *stream = studies && arena ? open_memstream(&text, &length) : NULL;
