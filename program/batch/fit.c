@@ -203,11 +203,18 @@ static enum ts_status read_study(const struct fit *fit, const struct batch_study
         .dtype = TS_F64, .rank = 1, .axes = {{.n = NYUL_PERCENTILES}}, .data = fitted->percentiles};
     snprintf(dataset, sizeof dataset, "/entry/process_%d_statistics/tables/percentiles",
              fit->stages);
-    enum ts_status status = ts_made_read(NULL, study->output, arena, &made, diag);
-    if (status == TS_OK)
-        status = ts_hdf5_read_values(NULL, study->output, dataset, &image, diag);
+    const enum ts_status status = ts_made_read(NULL, study->output, arena, &made, diag);
     if (status != TS_OK)
         return status;
+    struct ts_diag *unread = ts_diag_create();
+    const bool one =
+        unread && ts_hdf5_read_values(NULL, study->output, dataset, &image, unread) == TS_OK;
+    ts_diag_destroy(unread);
+    if (!one) { /* the file was verified */
+        ts_diag_error(diag, TS_BAD_INPUT, &site, "%s has several volumes, each with a scale",
+                      study->input);
+        return ts_diag_hint(diag, "take: N beside the path of the input chooses one volume");
+    }
     fitted->digest = "";
     for (size_t i = 0; i < made.n_inputs; i++)
         if (!strcmp(made.inputs[i].name, "input"))

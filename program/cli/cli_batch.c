@@ -234,8 +234,8 @@ static enum ts_status run_fit(const struct fit *fit, struct ts_diag *diag)
         return ts_batch_status(&batch);
     }
     if (!batch.quiet)
-        printf("fitting %s: the percentiles of %zu studies go to %s\n", fit->path, batch.studies.n,
-               batch.folder);
+        printf("fitting %s: the percentiles of %zu stud%s go to %s\n", fit->path, batch.studies.n,
+               batch.studies.n == 1 ? "y" : "ies", batch.folder);
     fflush(stdout);
     ts_cli_signals_remember();
     ts_batch_run(&batch);
@@ -271,7 +271,8 @@ static enum ts_status fit_studies(const struct fit *fit, struct ts_chain *whole,
         status = run_fit(fit, diag);
     ts_chain_destroy(part);
     if (status == TS_OK && !batch.quiet)
-        printf("wrote %s: the standard scale of %zu studies\n", fit->path, batch.studies.n);
+        printf("wrote %s: the standard scale of %zu stud%s\n", fit->path, batch.studies.n,
+               batch.studies.n == 1 ? "y" : "ies");
     fflush(stdout);
     batch = kept;
     ts_cli_chain = arguments;

@@ -278,7 +278,6 @@ const struct stage nyul_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
     STAGE_PARAMS(nyul_params, struct nyul_params),
     .resolve = nyul_resolve,
     .shape = nyul_shape,

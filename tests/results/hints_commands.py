@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 
-from harness import PROGRAM, run
+from harness import PROGRAM, run, write_nifti
 from hints_support import V, arrays, carry, no_force, rows, words_of, yaml
 
 
@@ -215,6 +215,10 @@ def standard_scales(folder):
           ([*batch[:-1], "-o", "g8"], [*batch[:-1], "-o", "g9", "--fit", "--force"]), "g9/f4.h5")
     carry(folder, ["batch", "nyul landmarks_file=old.yaml", "f4.npy", "-o", "g10", "--fit", "--force"], "give `landmarks_file` another name",
           ["batch", "nyul landmarks_file=g10.json", "f4.npy", "-o", "g10", "--fit", "--force"], "g10.json")
+    write_nifti(f"{folder}/two.nii", 2, 4, 8, 8, lambda v, z, i: float((v + 1) * (i * 7 % 51) + z))
+    carry(folder, ["batch", "nifti x | nyul landmarks_file=g14.json", "two.nii", "-o", "g14", "--fit"],
+          "take: N beside the path of the input chooses one volume",
+          ["batch", "nifti x take=1 | nyul landmarks_file=g14.json", "two.nii", "-o", "g15", "--fit"], "g14.json")
     flat = ["batch", "nyul landmarks_file=g11.json", "f4.npy", "flat.npy"]
     carry(folder, [*flat, "-o", "g11", "--fit"], "leave it out of the list, or give `nyul` a mask that fits it",
           ([*flat[:-1], "-o", "g12", "--fit"], ["batch", "foreground name=head | nyul input=input mask=head landmarks_file=g13.json",
