@@ -63,8 +63,8 @@ extern const struct dicom_rules ts_dicom_default_rules;
  * scan. */
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules);
 /* Fills dtype, quantity and unit of series->image (dicom_quantity.c). If the rules want precise
- * values, slope and intercept of the images become those of the scanner's private scale; the same of
- * uptake values. */
+ * values, slope and intercept of the images become those of the scanner's private scale; the same
+ * of uptake values. */
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules);
 /* Returns true if all images state the scale of precise values. */
 bool ts_dicom_has_scale(const struct dicom_series *series);
