@@ -60,6 +60,22 @@ const struct param *ts_param_find(const struct param *params, size_t n_params, c
     return NULL;
 }
 
+bool ts_param_is_file(const struct param *params, size_t n_params, size_t i)
+{
+    static const char suffix[] = "_file";
+    char name[64], digest[80];
+    size_t numbers, text;
+    const size_t length = strlen(params[i].name);
+    if (params[i].kind != PARAM_TEXT || length < sizeof suffix || length >= sizeof name ||
+        strcmp(params[i].name + length + 1 - sizeof suffix, suffix) != 0)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(length + 1 - sizeof suffix), params[i].name);
+    snprintf(digest, sizeof digest, "%s_sha256", name);
+    return ts_param_find(params, n_params, name, &numbers) &&
+           ts_param_find(params, n_params, digest, &text) &&
+           params[numbers].kind == PARAM_NUMBERS && params[text].kind == PARAM_TEXT;
+}
+
 bool ts_param_given(const struct param_set *set, const char *name)
 {
     size_t i;

@@ -146,6 +146,9 @@ bool ts_param_keeps_old(const struct param_set *set, size_t i);
 const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name,
                                   size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
+/* Returns true for a text NAME_file beside numbers NAME and a text NAME_sha256: the path of a file
+ * that holds the numbers (pipeline/chain/param_file.h). */
+bool ts_param_is_file(const struct param *params, size_t n_params, size_t i);
 /* Marks the named parameter as given: what derives parameters leaves its value as it is. */
 void ts_param_give(struct param_set *set, const char *name);
 /* Marks the named parameter as idle: it has no effect with the values of the others. resolve()

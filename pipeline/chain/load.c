@@ -235,11 +235,14 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     return false;
 }
 
-/* Returns true if the parameter holds a path: a source's path, or a text whose name ends in
-   _file. */
-static bool holds_path(const struct load *load, const char *name)
+/* Returns true if the parameter holds a path: a source's path or a text of it whose name ends in
+   _file, or the file of a stage's parameters. */
+static bool holds_path(const struct load *load, const struct param_set *set, size_t i)
 {
+    const char *name = set->params[i].name;
     const size_t length = strlen(name);
+    if (ts_param_is_file(set->params, set->n_params, i))
+        return true;
     return load->path &&
            (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
 }
@@ -250,7 +253,7 @@ static const char *read_text(const struct load *load, const struct node *value,
                              const struct param_set *set, size_t i)
 {
     const struct param *param = &set->params[i];
-    const bool is_path = holds_path(load, param->name);
+    const bool is_path = holds_path(load, set, i);
     if (value->kind == NODE_REFUSED || !value->text || ts_tree_is_nothing(value)) {
         const char *text = param->kind == PARAM_REFERENCE ? "a name" : "a text";
         expected(load, value, set, i, is_path ? "a path" : text);

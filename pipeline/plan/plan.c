@@ -21,6 +21,7 @@
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/load.h"
+#include "pipeline/chain/param_file.h"
 #include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_reuse.h"
@@ -602,7 +603,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     if (options.threads == 0)
         options.threads = ts_context_threads(chain->context);
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
-    const enum ts_status expanded = ts_plan_expand(plan, chain, diag);
+    enum ts_status expanded = ts_plan_expand(plan, chain, diag);
+    if (expanded == TS_OK)
+        expanded = ts_chain_read_files(&plan->chain, plan->arena, diag);
     if (expanded != TS_OK) {
         ts_plan_destroy(plan);
         return expanded;

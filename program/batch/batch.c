@@ -447,7 +447,7 @@ static void write_beside(const struct batch *batch, const struct batch_study *st
 
 static void end_study(struct runs *runs, struct batch_study *study)
 {
-    if (!runs->batch->stopped())
+    if (!runs->batch->stopped() && !runs->batch->fitting)
         write_beside(runs->batch, study);
     runs->ended++;
     runs->failed |= study->state == STUDY_FAILED;

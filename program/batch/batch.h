@@ -30,7 +30,10 @@ struct batch {
     /* this batch has studies shard, shard + shards, ... of the list, counted from 1 */
     int shard, shards;
     bool resume, keep_going, quiet;
-    bool json; /* standard output gets events as JSON instead of lines of text */
+    bool fit, force; /* fit the standard scale of `nyul` first; replace the file of an older one */
+    bool trying;     /* studies are planned before there are landmarks */
+    bool fitting;    /* this is the first batch of a fit, whose results have no pictures */
+    bool json;       /* standard output gets events as JSON instead of lines of text */
     /* Loads the chain with the input, output and parameters of a study. */
     enum ts_status (*load)(const struct batch_study *study, struct ts_chain **chain,
                            struct ts_diag *diag);

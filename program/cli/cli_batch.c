@@ -15,6 +15,7 @@
 #include "io/sink/sink.h"
 #include "pipeline/fleet/ranks/ranks.h"
 #include "program/batch/batch.h"
+#include "program/batch/fit.h"
 #include "program/cli/cli.h"
 #include "program/cli/cli_signals.h"
 #include "program/cli/rates_path.h"
@@ -49,6 +50,11 @@ static const struct command_option options[] = {
      "verify results that exist, and run the other studies"},
     {"keep-going", 0, OPTION_FLAG, OPTION_AT(struct batch, keep_going), NULL,
      "run the others where a study is refused or fails"},
+    {"fit", 0, OPTION_FLAG, OPTION_AT(struct batch, fit), NULL,
+     "first find the landmarks of the stage nyul in all studies, and write them to\nits "
+     "landmarks_file"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct batch, force), NULL,
+     "with --fit: replace the landmarks of an older fit"},
     {"shard", 0, OPTION_PARSED, 0, 0, "I/N", "run study I of the list, and every N-th after it",
      .parse = parse_shard},
     {"watch", 0, OPTION_TEXT, OPTION_AT(struct batch, watch), "FOLDER",
@@ -87,6 +93,8 @@ static enum ts_status load(const struct batch_study *study, struct ts_chain **ch
         ts_batch_output_set(&batch, study, i, set, sizeof set);
         status = ts_chain_set(*chain, set, diag);
     }
+    if (status == TS_OK && batch.trying)
+        ts_fit_assume(*chain);
     return status;
 }
 
@@ -180,9 +188,147 @@ static void print_refused(void)
         ts_batch_print_finished(&batch, NULL);
 }
 
+/* ---- the fit --------------------------------------------------------------------------------- */
+
+/* Returns true if the chain takes the assignment. */
+static bool takes(struct ts_chain *chain, const char *set)
+{
+    struct ts_diag *unread = ts_diag_create();
+    const bool good = unread && ts_chain_set(chain, set, unread) == TS_OK;
+    ts_diag_destroy(unread);
+    return good;
+}
+
+/* Copies the studies for the first batch. Its chain does not have all stages, so that it cannot
+   take what a study sets of the others; what the whole chain does not take either stays and is
+   refused. */
+static enum ts_status copy_studies(struct ts_chain *whole, struct ts_chain *part,
+                                   struct studies *studies, struct ts_diag *diag)
+{
+    for (size_t i = 0; i < studies->n; i++) {
+        struct batch_study *study = &studies->items[i];
+        const char **sets =
+            ts_arena_alloc(studies->arena, (size_t)(study->n_sets + 1) * sizeof *sets);
+        int n = 0;
+        if (!sets)
+            return ts_diag_no_memory(diag, (size_t)study->n_sets * sizeof *sets);
+        for (int k = 0; k < study->n_sets; k++) {
+            if (!strncmp(study->sets[k], "nyul.landmarks", strlen("nyul.landmarks")))
+                return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "fit-chain"},
+                                     "--fit: a study cannot have landmarks of its own: %s",
+                                     study->sets[k]);
+            if (takes(part, study->sets[k]) || !takes(whole, study->sets[k]))
+                sets[n++] = study->sets[k];
+        }
+        study->sets = sets;
+        study->n_sets = n;
+    }
+    return ts_studies_name(studies, batch.folder, diag);
+}
+
+/* Plans and runs the first batch, and writes the landmarks. */
+static enum ts_status run_fit(const struct fit *fit, struct ts_diag *diag)
+{
+    if (!ts_batch_plan(&batch)) {
+        print_refused();
+        return ts_batch_status(&batch);
+    }
+    if (!batch.quiet)
+        printf("fitting %s: the percentiles of %zu stud%s go to %s\n", fit->path, batch.studies.n,
+               batch.studies.n == 1 ? "y" : "ies", batch.folder);
+    fflush(stdout);
+    ts_cli_signals_remember();
+    ts_batch_run(&batch);
+    const enum ts_status status = ts_batch_status(&batch);
+    return status == TS_OK ? ts_fit_write(fit, &batch, batch.force, diag) : status;
+}
+
+/* Makes the first batch of the batch, and the batch again at the end. */
+static enum ts_status fit_studies(const struct fit *fit, struct ts_chain *whole,
+                                  struct ts_diag *diag)
+{
+    const struct batch kept = batch;
+    const struct cli_chain arguments = ts_cli_chain; /* whose places studies take */
+    struct ts_chain *part = NULL;
+    ts_cli_chain.input = ts_cli_chain.output = NULL;
+    ts_cli_chain.n_sets = 0;
+    batch.fitting = true;
+    batch.chain = fit->chain;
+    batch.n_sets = batch.n_outputs = 0;
+    batch.quiet |= batch.json;
+    batch.json = batch.keep_going = false;
+    batch.folder = ts_arena_printf(kept.studies.arena, "%s/fit", kept.folder);
+    batch.studies.items = ts_arena_copy(kept.studies.arena, kept.studies.items, kept.studies.n,
+                                        sizeof *kept.studies.items);
+    enum ts_status status = batch.folder && batch.studies.items
+                                ? ts_cli_chain_load(batch.chain, &part, diag)
+                                : ts_diag_no_memory(diag, sizeof batch);
+    if (status == TS_OK)
+        status = make_folder(diag);
+    if (status == TS_OK)
+        status = copy_studies(whole, part, &batch.studies, diag);
+    if (status == TS_OK)
+        status = run_fit(fit, diag);
+    ts_chain_destroy(part);
+    if (status == TS_OK && !batch.quiet)
+        printf("wrote %s: the standard scale of %zu stud%s\n", fit->path, batch.studies.n,
+               batch.studies.n == 1 ? "y" : "ies");
+    fflush(stdout);
+    batch = kept;
+    ts_cli_chain = arguments;
+    return status;
+}
+
+/* Plans the studies before the fit, which takes long, and refuses results that are in the way. */
+static enum ts_status try_studies(struct ts_diag *diag)
+{
+    struct stat found;
+    const struct batch kept = batch;
+    enum ts_status status = TS_OK;
+    batch.trying = true;
+    batch.studies.n = 0;
+    batch.studies.items = ts_arena_copy(kept.studies.arena, kept.studies.items, kept.studies.n,
+                                        sizeof *kept.studies.items);
+    if (!batch.studies.items)
+        status = ts_diag_no_memory(diag, kept.studies.n * sizeof *kept.studies.items);
+    for (size_t i = 0; status == TS_OK && i < kept.studies.n; i++)
+        if (!kept.resume || lstat(kept.studies.items[i].output, &found) != 0)
+            batch.studies.items[batch.studies.n++] = kept.studies.items[i];
+    if (status == TS_OK && !ts_batch_plan(&batch)) {
+        print_refused();
+        status = ts_batch_status(&batch);
+    }
+    batch = kept;
+    return status;
+}
+
+static enum ts_status begin_fit(struct ts_diag *diag)
+{
+    struct ts_chain *whole = NULL;
+    struct fit fit;
+    enum ts_status status = ts_cli_chain_load(batch.chain, &whole, diag);
+    if (status == TS_OK)
+        status = ts_fit_prepare(whole, batch.studies.arena, &fit, diag);
+    if (status == TS_OK)
+        status = check_folder(diag);
+    if (status == TS_OK)
+        status = try_studies(diag);
+    if (status == TS_OK)
+        status = make_folder(diag);
+    if (status == TS_OK)
+        status = ts_fit_check_file(&fit, batch.resume, batch.force, diag);
+    if (status == TS_OK)
+        status = fit_studies(&fit, whole, diag);
+    ts_chain_destroy(whole);
+    return status;
+}
+
 /* Returns the exit code; after a signal, the handlers of main have it. */
 static enum ts_status run_studies(struct ts_diag *diag)
 {
+    const enum ts_status fitted = batch.fit ? begin_fit(diag) : TS_OK;
+    if (fitted != TS_OK)
+        return fitted;
     ts_batch_take_shard(&batch);
     if (!ts_batch_plan(&batch) && !batch.keep_going) {
         print_refused();
@@ -207,6 +353,11 @@ static int cli_batch_run(char **operands)
 {
     if (!batch.folder)
         return ts_command_wrong(&ts_cli_batch, "-o FOLDER is missing");
+    if (batch.fit && (batch.watch || batch.shards > 1))
+        return ts_command_wrong(&ts_cli_batch, "--fit needs all studies at once, and goes without "
+                                               "--watch and --shard");
+    if (batch.force && !batch.fit)
+        return ts_command_wrong(&ts_cli_batch, "--force belongs to --fit");
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;

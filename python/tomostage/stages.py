@@ -176,6 +176,34 @@ def rescale(
 
 
 @stage
+def nyul(
+    image: Any = None,
+    /,
+    *,
+    landmarks_file: str | float | None = None,
+    landmarks: Numbers | None = None,
+    percentiles: Numbers | None = None,
+    landmarks_sha256: str | float | None = None,
+    mask: Reference | None = None,
+    name: str | None = None,
+    input: str | None = None,
+) -> Any:
+    """Map an MR to a standard scale, on which tissues have like values in all studies.
+
+    Takes volumes (z, y, x); values of type u8, i8, u16, i16, u32, i32, f32; any quantity.
+
+    landmarks_file: JSON file of the standard scale, which `tomostage batch --fit` writes; absent: `landmarks`
+    landmarks: the 13 values of the standard scale at the percentiles, rising; absent: those of landmarks_file
+    percentiles: the percentiles of the landmarks; only the default is taken [%] (default: [1, 10, 20, 25, 30, 40, 50, 60,
+        70, 75, 80, 90, 99])
+    landmarks_sha256: digest of the file that the landmarks are from, for the record
+    mask: an image of the same shape: only pixels where it is not 0 are counted; absent: all
+    name: label of this stage's output, for later stages and in the output file
+    input: name of the earlier output or input to work on, instead of the one just before
+    """
+
+
+@stage
 def invert(
     image: Any = None,
     /,
@@ -2569,6 +2597,6 @@ def mask(
 __all__ = ["air", "apply_mask", "backproject", "bad_pixels", "bilateral", "bounds", "box", "center", "cgls", "circle", "clahe",
            "combine", "compare", "components", "convolve", "crop", "dicom", "distance", "equalize", "exchange", "fbp",
            "filter", "flat_field", "flip", "foreground", "fourier", "gaussian", "hdf5", "histogram", "invert", "mask",
-           "median", "mha", "minus_log", "morphology", "n4", "nexus", "nifti", "nlm", "noise", "npy", "nrrd", "outliers",
-           "pad", "radon", "rebin", "reduce", "reorient", "resample", "rescale", "result", "ring", "save", "sirt",
+           "median", "mha", "minus_log", "morphology", "n4", "nexus", "nifti", "nlm", "noise", "npy", "nrrd", "nyul",
+           "outliers", "pad", "radon", "rebin", "reduce", "reorient", "resample", "rescale", "result", "ring", "save", "sirt",
            "statistics", "stitch", "threshold", "tiff", "to_attenuation", "to_hu", "tv", "unshear", "window"]

@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 
-from harness import PROGRAM, run
-from hints_support import V, arrays, carry, no_force, rows, words_of
+from harness import PROGRAM, run, write_nifti
+from hints_support import V, arrays, carry, no_force, rows, words_of, yaml
 
 
 @rows
@@ -171,3 +171,55 @@ def commands(folder):
     carry(folder, ["batch", "invert", "ct", "-o", "bb", "--quiet"],
           "--resume verifies results that are there and goes on with the others",
           ["batch", "invert", "ct", "-o", "bb", "--quiet", "--resume"], "bb/ct.h5")
+
+
+@rows
+def standard_scales(folder):
+    arrays(folder)
+    np.save(f"{folder}/flat.npy", np.where(np.arange(V.size).reshape(V.shape) < V.size - 2, 3, V).astype("f4"))
+    np.save(f"{folder}/zero.npy", np.zeros_like(V))
+    batch = ["batch", "nyul landmarks_file=s.json", "f4.npy", "u2.npy"]
+    fit = '"$T" batch "nyul landmarks_file=FILE.json" f4.npy u2.npy -o FOLDER --fit --quiet'.replace('"$T"', PROGRAM)
+
+    def good(image):
+        return image.shape == V.shape and abs(image.min()) < 4 and abs(image.max() - 100) < 3
+
+    carry(folder, "npy f4.npy | nyul", "landmarks_file: FILE.json, which `tomostage batch CHAIN STUDY... -o FOLDER --fit` writes",
+          "npy f4.npy | nyul landmarks_file=FILE.json", good, shell=fit)
+    carry(folder, "npy f4.npy | nyul landmarks_file=f4.npy", "`tomostage batch CHAIN STUDY... -o FOLDER --fit` writes such a file",
+          "npy f4.npy | nyul landmarks_file=FILE.json", good)
+    scale = "landmarks=0,17,31,37,42,51,59,66,73,76,80,89,100"
+    carry(folder, f"npy f4.npy | nyul {scale} percentiles=1,99",
+          "leave percentiles out, with landmarks at [1, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 99]", f"npy f4.npy | nyul {scale}", good)
+    carry(folder, f"npy f4.npy | input z npy zero.npy | nyul mask=z {scale}",
+          "a mask that is not 0 where the image has values; without `mask` all of them count",
+          (f"npy f4.npy | input z npy f4.npy | nyul mask=z {scale}", f"npy f4.npy | nyul {scale}"), good)
+    carry(folder, f"npy flat.npy | nyul {scale}",
+          "a mask of the tissue leaves the background out: `- foreground: {name: head}` before, and `mask: head`",
+          f"npy flat.npy | foreground name=head | nyul input=input mask=head {scale}", V.shape)
+    carry(folder, ["batch", "invert", "f4.npy", "-o", "g1", "--fit"], "a chain with one stage `nyul: {landmarks_file: FILE.json}` is fitted",
+          ["batch", "nyul landmarks_file=g1.json", "f4.npy", "-o", "g1", "--fit"], "g1.json")
+    carry(folder, ["batch", "nyul", "f4.npy", "-o", "g2", "--fit"], "--set nyul.landmarks_file=FILE.json names one",
+          ["batch", "nyul", "f4.npy", "-o", "g2", "--fit", "--set", "nyul.landmarks_file=g2.json"], "g2.json")
+    swept = "gaussian sigma={sweep 1 2} | nyul landmarks_file=g3.json"
+    carry(folder, ["batch", swept, "f4.npy", "-o", "g3", "--fit"], "--set gives the parameter one value",
+          ["batch", swept, "f4.npy", "-o", "g3", "--fit", "--set", "gaussian.sigma=1"], "g3.json")
+    yaml(folder, "old.yaml", "tomostage: 1\ninput: {npy: x}\nstages:\n  - box: {radius: 1}\n  - nyul: {landmarks_file: g4.json}\n")
+    yaml(folder, "new.yaml", "tomostage: 2\ninput: {npy: x}\nstages:\n  - box: {radius: 1}\n  - nyul: {landmarks_file: g4.json}\n")
+    carry(folder, ["batch", "old.yaml", "f4.npy", "-o", "g4", "--fit"],
+          "a chain of version 2 (`tomostage: 2`) without control characters can", ["batch", "new.yaml", "f4.npy", "-o", "g4", "--fit"], "g4.json")
+    run(*batch, "-o", "g5", "--fit", cwd=folder)
+    carry(folder, [*batch, "-o", "g6", "--fit"], "--force fits it anew and replaces it; without --fit the batch takes it as it is",
+          ([*batch, "-o", "g6"], [*batch, "-o", "g7", "--fit", "--force"]), "g7/u2.h5")
+    carry(folder, [*batch[:-1], "-o", "g8", "--fit", "--resume"], "--force replaces it; without --fit the batch takes it as it is",
+          ([*batch[:-1], "-o", "g8"], [*batch[:-1], "-o", "g9", "--fit", "--force"]), "g9/f4.h5")
+    carry(folder, ["batch", "nyul landmarks_file=old.yaml", "f4.npy", "-o", "g10", "--fit", "--force"], "give `landmarks_file` another name",
+          ["batch", "nyul landmarks_file=g10.json", "f4.npy", "-o", "g10", "--fit", "--force"], "g10.json")
+    write_nifti(f"{folder}/two.nii", 2, 4, 8, 8, lambda v, z, i: float((v + 1) * (i * 7 % 51) + z))
+    carry(folder, ["batch", "nifti x | nyul landmarks_file=g14.json", "two.nii", "-o", "g14", "--fit"],
+          "take: N beside the path of the input chooses one volume",
+          ["batch", "nifti x take=1 | nyul landmarks_file=g14.json", "two.nii", "-o", "g15", "--fit"], "g14.json")
+    flat = ["batch", "nyul landmarks_file=g11.json", "f4.npy", "flat.npy"]
+    carry(folder, [*flat, "-o", "g11", "--fit"], "leave it out of the list, or give `nyul` a mask that fits it",
+          ([*flat[:-1], "-o", "g12", "--fit"], ["batch", "foreground name=head | nyul input=input mask=head landmarks_file=g13.json",
+           "flat.npy", "-o", "g13", "--fit"]), "g13.json")
