@@ -23,6 +23,7 @@
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
+#include "io/dicom_series/dicom_uptake.h"
 #include "io/source/source_padding.h"
 #include "io/source/source_slices.h"
 
@@ -108,6 +109,7 @@ static enum ts_status record_attributes(struct dicom_source *source,
         {.name = "lossy_image_compression_ratio", .value = loss.ratio},
         {.name = "mr_scale", .value = ts_dicom_has_scale(series) ? scale : ""},
         {.name = "suv_factor", .value = suv_factor},
+        {.name = "suv_type", .value = ts_dicom_uptake_type(series, params->to_suv)},
         {.name = "warnings", .value = warnings},
     };
     enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);
@@ -247,9 +249,9 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, to_suv, .unit = "", .choices = to_suv_choices,
           .init.choice = TO_SUV_NONE,
           .doc = "which standardized uptake values (SUV) a PET series becomes"),
-    PARAM(struct dicom_params, suv_factor, .unit = "g/Bq", .min = 1e-12, .max = 1e6,
+    PARAM(struct dicom_params, suv_factor, .unit = "", .min = 1e-12, .max = 1e6,
           .derived = "none; to_suv: factor needs it",
-          .doc = "of to_suv: factor: weight by injected dose as it has decayed"),
+          .doc = "of to_suv: factor, in g/Bq: weight by injected dose as it has decayed"),
     SLICES_PARAM(struct dicom_params),
 };
 

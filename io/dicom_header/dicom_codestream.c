@@ -127,6 +127,7 @@ static enum codestream_state read_marker(const struct header *header, size_t *at
 struct jpeg_header {
     int frame_marker, precision, rows, columns, components, near;
     int selection; /* of the predictor, of JPEG lossless */
+    int cut_bits;  /* its point transform: low bits that are not kept */
 };
 
 static bool is_frame_marker(int marker)
@@ -176,6 +177,7 @@ static enum codestream_state read_jpeg_header(const struct header *header, struc
                 return CODESTREAM_BAD;
             jpeg->near = jpeg->frame_marker == SOF_JPEG_LS ? values[parameter] : 0;
             jpeg->selection = values[parameter];
+            jpeg->cut_bits = segment < parameter + 5 ? 0 : values[parameter + 2] & 15;
             return CODESTREAM_GOOD;
         }
     }
@@ -225,7 +227,8 @@ static enum codestream_state check_jpeg(const struct dicom_frame_form *form,
                    "the compressed frame has %d bits a sample, Bits Stored is %d in %d allocated",
                    jpeg.precision, form->bits_stored, form->bits_allocated);
     stream->precision = jpeg.precision;
-    stream->lossy = jpeg.frame_marker <= SOF_PROGRESSIVE || jpeg.near > 0;
+    stream->lossy = jpeg.frame_marker <= SOF_PROGRESSIVE || jpeg.near > 0 ||
+                    (jpeg.frame_marker == SOF_LOSSLESS && jpeg.cut_bits > 0);
     return CODESTREAM_GOOD;
 }
 

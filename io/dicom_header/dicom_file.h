@@ -89,9 +89,10 @@ struct dicom_uptake {
     double start_s;                    /* Radiopharmaceutical Start Time, of a day */
     struct dicom_clock start, ge_scan; /* the same with its date; when a GE scan began */
     struct dicom_clock corrected_to;   /* of enhanced PET: to when its decay is corrected */
-    char decay_corrected[DICOM_CODE_MAX];
-    double philips_factor; /* SUV by body weight for each count, as Philips states it */
-    bool several;          /* injections */
+    char decay_corrected[DICOM_CODE_MAX], attenuation_corrected[DICOM_CODE_MAX];
+    char nuclide[DICOM_CODE_MAX]; /* its code */
+    double philips_factor;        /* SUV by body weight for each count, as Philips states it */
+    bool several;                 /* injections */
 };
 
 /* This is what the header states of one image file as a whole. Every number was checked against the

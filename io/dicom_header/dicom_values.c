@@ -525,7 +525,8 @@ static bool has_value(struct scan *scan, int i, const struct dicom_element *elem
                          scanner's; values may be mapped, and flows encoded, in several ways */
     if (repeats_weighting(scan, want))
         return false;
-    if (scan->met[i] && want->parent == DICOM_DOSE_SEQUENCE) {
+    if (scan->met[i] &&
+        (want->parent == DICOM_DOSE_SEQUENCE || want->parent == TAG(0x0054, 0x0300))) {
         scan->file->uptake.several = true; /* which only uptake values do not allow */
         return false;
     }

@@ -115,7 +115,7 @@ static void warn_of_counts(struct dicom_series *series)
                              least * 1e-3, most * 1e-3);
 }
 
-static void choose_pet_unit(struct dicom_series *series)
+static void choose_pet_unit(struct dicom_series *series, bool uptake)
 {
     const struct dicom_image *first = series->images[0];
     const char *units = first->file->units;
@@ -126,6 +126,8 @@ static void choose_pet_unit(struct dicom_series *series)
     if (!*units)
         ts_dicom_series_warn(series,
                              "Units (0054,1001) is absent: what the PET values are is not known");
+    if (uptake) /* of which dicom_uptake.c takes care */
+        return;
     if (!strcmp(units, "CNTS") && first->file->activity_scale > 0)
         ts_dicom_series_warn(
             series,
@@ -193,7 +195,7 @@ static void choose_map_unit(struct dicom_series *series)
                              series->image.unit);
 }
 
-static void choose_unit(struct dicom_series *series)
+static void choose_unit(struct dicom_series *series, const struct dicom_rules *rules)
 {
     const struct dicom_image *first = series->images[0];
     series->image.quantity = TS_INTENSITY;
@@ -226,7 +228,7 @@ static void choose_unit(struct dicom_series *series)
                                  ? "Rescale Type says otherwise"
                                  : "Rescale Slope is absent");
     } else if (!strcmp(first->file->modality, "PT")) {
-        choose_pet_unit(series);
+        choose_pet_unit(series, rules->to_suv != TO_SUV_NONE);
     } else {
         choose_map_unit(series);
     }
@@ -377,7 +379,7 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
         rescale_precisely(series);
     else
         warn_of_scales(series);
-    choose_unit(series);
+    choose_unit(series, rules);
     warn_of_mapping(series);
     ts_dicom_take_uptake(series, rules);
     choose_dtype(series);

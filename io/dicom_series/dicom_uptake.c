@@ -13,7 +13,8 @@
 
 #include "io/dicom_header/dicom_fields.h"
 
-static const double SAME_S = 1; /* in which hardly anything decays */
+static const double SAME_S = 1;         /* in which hardly anything decays */
+static const double SAME_FACTOR = 0.02; /* of two that Philips states */
 static const double SAME_SHARE = 0.001, SAME_HALF_LIFE = 0.03, SAME_BODY = 1e-6;
 static const double MOST_HALF_LIVES = 10; /* from the injection to the scan */
 /* After so many a time without a date may be that of the day before. */
@@ -22,19 +23,37 @@ static const double EARLY_S = 600; /* by which a dynamic scan may begin before t
 static const double GAP_S = 60; /* from Series Time to the first image, if nothing else states when
                                    the scan began */
 static const double DAY_S = 86400;
-static const double LEAST_DOSE_BQ = 1e4, MOST_DOSE_BQ = 1e11, LEAST_KG = 0.005, MOST_KG = 400,
+static const double LEAST_BQ_PER_KG = 2e4, MOST_BQ_PER_KG = 5e9, LEAST_KG = 0.005, MOST_KG = 400,
                     LEAST_M = 0.3, MOST_M = 2.6;
 static const char BY_HAND[] = "to_suv: factor, suv_factor: NUMBER takes one that you work out, in "
                               "g/ml for each Bq/ml",
                   AS_THEY_ARE[] = "leave to_suv out: the values stay as they are";
 
-/* Half-lives of what PET is made with, in seconds. Source: Decay Data Evaluation Project. */
-static const double half_lives[] = {
-    75.5 /* Rb-82 */,   122.27 /* O-15 */,  586.2 /* Cu-62 */,  597.9 /* N-13 */,
-    1221.8 /* C-11 */,  3120 /* Tc-94m */,  4062.6 /* Ga-68 */, 6586.2 /* F-18 */,
-    14292 /* Sc-44 */,  33480 /* Ga-66 */,  45721 /* Cu-64 */,  53064 /* Y-86 */,
-    58320 /* Br-76 */,  63108 /* Co-55 */,  230580 /* Y-90 */,  282240 /* Zr-89 */,
-    360806 /* I-124 */, 483060 /* Mn-52 */,
+/* What PET is made with: half-lives in seconds, and the codes of Radionuclide Code Sequence,
+ * SNOMED's of today and of before; "" if it has none here. Source: Decay Data Evaluation Project;
+ * DICOM PS3.16 CID 4020. */
+static const struct {
+    double half_life_s;
+    const char *code, *old_code;
+} nuclides[] = {
+    {75.5, "79197006", "C-159A2"},    /* Rb-82 */
+    {122.27, "129504001", "C-B1038"}, /* O-15 */
+    {586.2, "", "C-127A5"},           /* Cu-62 */
+    {597.9, "21576001", "C-107A1"},   /* N-13 */
+    {1221.8, "40565003", "C-105A1"},  /* C-11 */
+    {3120, "424079002", "C-163AA"},   /* Tc-94m */
+    {4062.6, "49927009", "C-131A3"},  /* Ga-68 */
+    {6586.2, "77004003", "C-111A1"},  /* F-18 */
+    {14292, "126600", ""},            /* Sc-44 */
+    {33480, "", "C-131A1"},           /* Ga-66 */
+    {45721, "", "C-127A2"},           /* Cu-64 */
+    {53064, "10738001", "C-162A3"},   /* Y-86 */
+    {58320, "79523006", "C-113A2"},   /* Br-76 */
+    {63108, "", ""},                  /* Co-55 */
+    {230580, "14691008", "C-162A7"},  /* Y-90 */
+    {282240, "63360001", "C-168A4"},  /* Zr-89 */
+    {360806, "40937006", "C-114A5"},  /* I-124 */
+    {483060, "37225000", "C-149A1"},  /* Mn-52 */
 };
 
 struct uptake {
@@ -44,11 +63,24 @@ struct uptake {
     double decay; /* ln 2 / half-life; 0 if nothing has to decay */
 };
 
+static const char *uptake_units(const struct uptake *uptake)
+{
+    const struct dicom_image *first = uptake->series->images[0];
+    return *first->file->units ? first->file->units : first->rescale_type;
+}
+
+/* A factor is for activity only. */
+static const char *uptake_hint(const struct uptake *uptake, const char *code)
+{
+    return strcmp(code, "suv-units") && !strcmp(uptake_units(uptake), "BQML") ? BY_HAND
+                                                                              : AS_THEY_ARE;
+}
+
 /* Refuses the series, and returns false. */
 static bool uptake_refuse(struct uptake *uptake, const char *code, const char *text)
 {
-    const char *hint = strcmp(code, "suv-units") ? BY_HAND : AS_THEY_ARE;
-    ts_dicom_series_refuse(uptake->series, code, hint, "no uptake values: %s", text);
+    ts_dicom_series_refuse(uptake->series, code, uptake_hint(uptake, code), "no uptake values: %s",
+                           text);
     return false;
 }
 
@@ -57,7 +89,8 @@ static bool uptake_within(struct uptake *uptake, double value, double least, dou
 {
     if (value >= least && value <= most)
         return true;
-    ts_dicom_series_refuse(uptake->series, isnan(value) ? "suv-missing" : "suv-value", BY_HAND,
+    const char *code = isnan(value) ? "suv-missing" : "suv-value";
+    ts_dicom_series_refuse(uptake->series, code, uptake_hint(uptake, code),
                            isnan(value) ? "no uptake values: %s is missing"
                                         : "no uptake values: %s is not one that can be, or not in "
                                           "its unit (expected %g to %g)",
@@ -70,6 +103,11 @@ static bool uptake_differs(double a, double b)
     return isnan(a) != isnan(b) || fabs(a - b) > SAME_BODY * fabs(a);
 }
 
+static bool moments_differ(double a, double b)
+{
+    return isnan(a) != isnan(b) || fabs(a - b) > SAME_S;
+}
+
 /* Returns true if all images state the same patient and dose. */
 static bool uptake_is_one(struct uptake *uptake)
 {
@@ -77,14 +115,23 @@ static bool uptake_is_one(struct uptake *uptake)
     for (size_t i = 0; i < uptake->series->n_images; i++)
         if (uptake->series->images[i]->file->uptake.several)
             return uptake_refuse(uptake, "suv-value", "several injections are stated");
+    const char *decay =
+        ts_dicom_field_text(uptake->series->images[0], DICOM_FIELD_decay_correction);
     for (size_t i = 1; i < uptake->series->n_images; i++) {
         const struct dicom_uptake *b = &uptake->series->images[i]->file->uptake;
+        if (strcmp(ts_dicom_field_text(uptake->series->images[i], DICOM_FIELD_decay_correction),
+                   decay) != 0 ||
+            strcmp(a->decay_corrected, b->decay_corrected) != 0 ||
+            moments_differ(a->corrected_to.seconds, b->corrected_to.seconds))
+            return uptake_refuse(uptake, "suv-value",
+                                 "the decay of some slices is corrected to another time than that "
+                                 "of others, or not");
         if (uptake_differs(a->weight_kg, b->weight_kg) ||
             uptake_differs(a->height_m, b->height_m) || strcmp(a->sex, b->sex) != 0 ||
             uptake_differs(a->dose_bq, b->dose_bq) ||
-            uptake_differs(a->half_life_s, b->half_life_s) ||
-            uptake_differs(a->start.seconds, b->start.seconds) ||
-            uptake_differs(a->start_s, b->start_s))
+            uptake_differs(a->half_life_s, b->half_life_s) || strcmp(a->nuclide, b->nuclide) != 0 ||
+            moments_differ(a->start.seconds, b->start.seconds) ||
+            moments_differ(a->start_s, b->start_s))
             return uptake_refuse(uptake, "suv-value",
                                  "slices disagree in weight, height, sex, dose, half-life or time "
                                  "of injection");
@@ -252,7 +299,7 @@ static bool uptake_find_start(struct uptake *uptake, double *seconds)
                              "the scan began");
     return stated.stated || earliest - *seconds <= GAP_S ||
            uptake_refuse(uptake, "suv-time",
-                         "Series Time (0008,0031) is more than a minute before the first slice, "
+                         "the start that is stated is more than a minute before the first slice, "
                          "and nothing else says when the scan began");
 }
 
@@ -261,11 +308,13 @@ static bool uptake_since_injection(struct uptake *uptake, double moment, double 
                                    double *since)
 {
     const struct dicom_uptake *header = uptake->header;
-    const double half_life = header->half_life_s, of_day = fmod(header->start.seconds, DAY_S),
-                 start = isnan(header->start.seconds) ? header->start_s : header->start.seconds;
-    const bool both = !isnan(of_day + header->start_s),
-               agree = both && fabs(of_day - fmod(header->start_s, DAY_S)) <= SAME_S,
-               zones = !isnan(zone_s + header->start.zone_s);
+    const bool zones = !isnan(zone_s + header->start.zone_s);
+    const double half_life = header->half_life_s,
+                 /* by the clock of the slices */
+        dated = header->start.seconds + (zones ? zone_s - header->start.zone_s : 0),
+                 start = isnan(dated) ? header->start_s : dated,
+                 apart = fabs(fmod(dated, DAY_S) - fmod(header->start_s, DAY_S));
+    const bool both = !isnan(apart), agree = apart <= SAME_S;
     if (isnan(start))
         return uptake_refuse(uptake, "suv-missing",
                              "Radiopharmaceutical Start DateTime and Time (0018,1078 and 1072) are "
@@ -279,7 +328,7 @@ static bool uptake_since_injection(struct uptake *uptake, double moment, double 
                              "Radiopharmaceutical Start DateTime (0018,1078) has an offset from "
                              "UTC, and the slices have none");
     if (is_dated(start) && is_dated(moment)) {
-        *since = moment - start - (zones ? zone_s - header->start.zone_s : 0);
+        *since = moment - start;
         return (*since >= -EARLY_S && *since <= MOST_HALF_LIVES * half_life) ||
                uptake_refuse(uptake, "suv-time",
                              "the injection is after the scan, or more than 10 half-lives before "
@@ -308,13 +357,23 @@ static void uptake_scale(struct dicom_image *image, double factor)
 static bool uptake_nuclide(struct uptake *uptake)
 {
     const double stated = uptake->header->half_life_s;
-    bool known = false;
-    for (size_t i = 0; i < sizeof half_lives / sizeof *half_lives; i++)
-        known |= fabs(stated - half_lives[i]) <= SAME_HALF_LIFE * half_lives[i];
+    const char *code = uptake->header->nuclide;
+    bool known = false, other = false;
+    for (size_t i = 0; i < sizeof nuclides / sizeof *nuclides; i++) {
+        const double half_life = nuclides[i].half_life_s;
+        const bool same = fabs(stated - half_life) <= SAME_HALF_LIFE * half_life;
+        known |= same;
+        other |= !same && *code &&
+                 (!strcmp(code, nuclides[i].code) || !strcmp(code, nuclides[i].old_code));
+    }
     uptake->decay = log(2) / stated;
     if (isnan(stated))
         return uptake_refuse(uptake, "suv-missing",
                              "Radionuclide Half Life (0018,1075) is missing");
+    if (other)
+        return uptake_refuse(uptake, "suv-value",
+                             "Radionuclide Half Life (0018,1075) is not that of the nuclide in "
+                             "Radionuclide Code Sequence (0054,0300)");
     return known || uptake_refuse(uptake, "suv-value",
                                   "Radionuclide Half Life (0018,1075) is that of no nuclide of "
                                   "PET, or not in seconds");
@@ -341,43 +400,86 @@ static bool uptake_of_frames(struct uptake *uptake, double factor)
     return true;
 }
 
-/* Scales activity by volume. */
-static bool uptake_of_activity(struct uptake *uptake)
+/* Gives the factor of activity by volume whose decay is corrected. */
+static bool uptake_factor(struct uptake *uptake, const char *correction, bool enhanced,
+                          double *factor)
 {
     const struct dicom_uptake *header = uptake->header;
     const struct dicom_image *first = uptake->series->images[0];
-    const bool enhanced = *header->decay_corrected != '\0';
-    const char *correction = ts_dicom_field_text(first, DICOM_FIELD_decay_correction);
-    double measure = 0, since = 0, start = header->corrected_to.seconds;
-    if (enhanced)
-        correction = !strcmp(header->decay_corrected, "YES") ? "START" : "NONE";
-    if (!uptake_body(uptake, &measure) ||
-        !uptake_within(uptake, header->dose_bq, LEAST_DOSE_BQ, MOST_DOSE_BQ,
-                       "Radionuclide Total Dose (0018,1074) in Bq"))
-        return false;
-    const double factor = measure / header->dose_bq;
-    if (strcmp(correction, "ADMIN") != 0 && !uptake_nuclide(uptake))
-        return false;
-    if (!strcmp(correction, "NONE"))
-        return uptake_of_frames(uptake, factor);
-    if (!strcmp(correction, "START")) {
-        if (enhanced && isnan(start))
-            return uptake_refuse(uptake, "suv-missing",
-                                 "Decay Correction DateTime (0018,9701) is missing");
-        if (!enhanced && !uptake_find_start(uptake, &start))
-            return false;
-        const double zone_s = enhanced && !isnan(header->corrected_to.zone_s)
-                                  ? header->corrected_to.zone_s
-                                  : first->zone_s;
-        if (!uptake_since_injection(uptake, start, zone_s, &since))
-            return false;
-    } else if (strcmp(correction, "ADMIN") != 0) {
+    double since = 0, start = header->corrected_to.seconds, zone_s = header->corrected_to.zone_s;
+    if (!strcmp(correction, "ADMIN"))
+        return true;
+    if (strcmp(correction, "START") != 0)
         return uptake_refuse(uptake, "suv-missing",
                              "Decay Correction (0054,1102) is neither START, ADMIN nor NONE");
-    }
-    for (size_t i = 0; i < uptake->series->n_images; i++)
-        uptake_scale(uptake->series->images[i], factor * exp(uptake->decay * since));
+    if (enhanced && isnan(start))
+        return uptake_refuse(uptake, "suv-missing",
+                             "Decay Correction DateTime (0018,9701) is missing");
+    if (!enhanced && !uptake_find_start(uptake, &start))
+        return false;
+    zone_s = enhanced && !isnan(zone_s) ? zone_s : first->zone_s;
+    if (!uptake_since_injection(uptake, start, zone_s, &since))
+        return false;
+    *factor *= exp(uptake->decay * since);
     return true;
+}
+
+/* Gives what activity by volume is multiplied by; NaN if each frame has its own. */
+static bool uptake_of_dose(struct uptake *uptake, double *factor, double *corrected)
+{
+    const struct dicom_uptake *header = uptake->header;
+    const bool enhanced = *header->decay_corrected != '\0';
+    const char *correction =
+        ts_dicom_field_text(uptake->series->images[0], DICOM_FIELD_decay_correction);
+    if (enhanced)
+        correction = !strcmp(header->decay_corrected, "YES") ? "START" : "NONE";
+    const char *done = ts_dicom_field_text(uptake->series->images[0], DICOM_FIELD_corrected_image);
+    const bool none = !strcmp(correction, "NONE");
+    if (*done && *correction && (strstr(done, "DECY") != NULL) == none)
+        return uptake_refuse(uptake, "suv-value",
+                             "Corrected Image (0028,0051) and Decay Correction (0054,1102) "
+                             "contradict each other");
+    if (!uptake_body(uptake, factor) ||
+        !uptake_within(uptake, header->dose_bq / header->weight_kg, LEAST_BQ_PER_KG, MOST_BQ_PER_KG,
+                       "Radionuclide Total Dose (0018,1074) in Bq for each kg"))
+        return false;
+    *factor /= header->dose_bq;
+    *corrected = *factor;
+    if (strcmp(correction, "ADMIN") != 0 && !uptake_nuclide(uptake))
+        return false;
+    if (none)
+        *corrected = NAN;
+    return none || uptake_factor(uptake, correction, enhanced, corrected);
+}
+
+/* Scales activity by volume. */
+static bool uptake_of_activity(struct uptake *uptake)
+{
+    double factor = 0, corrected = 0;
+    if (!uptake_of_dose(uptake, &factor, &corrected))
+        return false;
+    if (isnan(corrected))
+        return uptake_of_frames(uptake, factor);
+    for (size_t i = 0; i < uptake->series->n_images; i++)
+        uptake_scale(uptake->series->images[i], corrected);
+    return true;
+}
+
+/* Returns true unless weight, dose and times, as far as they are there, make another factor of the
+ * counts than Philips states. */
+static bool uptake_agrees(struct uptake *uptake, double by_weight)
+{
+    struct dicom_series *series = uptake->series;
+    const struct dicom_file *file = series->images[0]->file;
+    double factor = 0, corrected = 0;
+    const bool known = uptake_of_dose(uptake, &factor, &corrected) && !isnan(corrected);
+    series->refusal = NULL; /* what is missing is not needed */
+    return !known ||
+           fabs(corrected * file->activity_scale - by_weight * file->uptake.philips_factor) <=
+               SAME_FACTOR * by_weight * file->uptake.philips_factor ||
+           uptake_refuse(uptake, "suv-value",
+                         "Philips' private factors (7053,1000) and (7053,1009) contradict each "
+                         "other by weight, dose and times");
 }
 
 /* Scales the counts of Philips by its factors, which are private: one makes uptake values by body
@@ -397,24 +499,27 @@ static bool uptake_of_counts(struct uptake *uptake)
                              "(7053,1009) are missing or 0");
     if (suv && !uptake_body(uptake, &measure))
         return false;
+    const double by_weight = suv ? measure / (1000 * uptake->header->weight_kg) : 0;
+    if (suv && activity && !uptake_agrees(uptake, by_weight))
+        return false;
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_file *file = series->images[i]->file;
-        const double by_weight = measure / (1000 * uptake->header->weight_kg);
         uptake_scale(series->images[i],
                      suv ? file->uptake.philips_factor * by_weight : file->activity_scale);
     }
     return suv || uptake_of_activity(uptake);
 }
 
+static const char *const types[] = {
+    [TO_SUV_BODY_WEIGHT] = "BW",
+    [TO_SUV_LEAN_BODY_MASS] = "LBMJANMA",
+    [TO_SUV_LEAN_BODY_MASS_JAMES] = "LBMJAMES128",
+    [TO_SUV_BODY_SURFACE_AREA] = "BSA",
+};
+
 /* Returns true if the values, which are uptake values already, are of the kind that is wanted. */
 static bool uptake_is_there(struct uptake *uptake, const char *units)
 {
-    static const char *const types[] = {
-        [TO_SUV_BODY_WEIGHT] = "BW",
-        [TO_SUV_LEAN_BODY_MASS] = "LBMJANMA",
-        [TO_SUV_LEAN_BODY_MASS_JAMES] = "LBMJAMES128",
-        [TO_SUV_BODY_SURFACE_AREA] = "BSA",
-    };
     const char *type = ts_dicom_field_text(uptake->series->images[0], DICOM_FIELD_suv_type);
     const bool area = !strcmp(units, "CM2ML");
     if (!*type)
@@ -429,7 +534,7 @@ static bool uptake_is_there(struct uptake *uptake, const char *units)
 static bool uptake_take(struct uptake *uptake, double factor)
 {
     const struct dicom_image *first = uptake->series->images[0];
-    const char *units = *first->file->units ? first->file->units : first->rescale_type,
+    const char *units = uptake_units(uptake),
                *corrected = ts_dicom_field_text(first, DICOM_FIELD_corrected_image);
     if (strcmp(first->file->modality, "PT") != 0)
         return uptake_refuse(uptake, "suv-units", "the series is no PET");
@@ -439,14 +544,19 @@ static bool uptake_take(struct uptake *uptake, double factor)
     if (strcmp(units, "BQML") != 0 && !counts)
         return uptake_refuse(uptake, "suv-units",
                              "the values are no activity by volume (Units (0054,1001))");
+    if (first->file->lut.entries > 0)
+        return uptake_refuse(uptake, "suv-units", "a Modality LUT makes the values");
     if (uptake->kind == TO_SUV_FACTOR) {
         for (size_t i = 0; i < uptake->series->n_images; i++)
             uptake_scale(uptake->series->images[i], factor);
         return true;
     }
-    if (*corrected && !strstr(corrected, "ATTN"))
-        return uptake_refuse(uptake, "suv-value",
-                             "attenuation is not corrected (Corrected Image (0028,0051))");
+    if ((*corrected && !strstr(corrected, "ATTN")) ||
+        !strcmp(uptake->header->attenuation_corrected, "NO"))
+        return uptake_refuse(
+            uptake, "suv-value",
+            "attenuation is not corrected (Corrected Image (0028,0051) or Attenuation "
+            "Corrected (0018,9759))");
     if (!uptake_is_one(uptake))
         return false;
     return counts ? uptake_of_counts(uptake) : uptake_of_activity(uptake);
@@ -462,6 +572,20 @@ void ts_dicom_take_uptake(struct dicom_series *series, const struct dicom_rules 
     const double before = series->images[0]->have_slope ? series->images[0]->slope : 1;
     if (!uptake_take(&uptake, rules->suv_factor))
         return;
-    series->image.unit = uptake.kind == TO_SUV_BODY_SURFACE_AREA ? "cm2/ml" : "g/ml";
+    const bool area = uptake.kind == TO_SUV_BODY_SURFACE_AREA;
+    series->image.unit = area ? "cm2/ml" : "g/ml";
+    for (size_t i = 0; i < series->n_images; i++) /* what outputs say of the values, too */
+        strcpy(((struct dicom_file *)series->images[i]->file)->units, area ? "CM2ML" : "GML");
     series->uptake_factor = series->images[0]->slope / before;
+}
+
+const char *ts_dicom_uptake_type(const struct dicom_series *series, int32_t to_suv)
+{
+    static const char *const known[] = {"BSA", "BW", "LBM", "LBMJAMES128", "LBMJANMA", "IBW", NULL};
+    const char *text = ts_dicom_field_text(series->images[0], DICOM_FIELD_suv_type);
+    if (to_suv == TO_SUV_FACTOR)
+        return "";
+    if (to_suv != TO_SUV_NONE)
+        return types[to_suv];
+    return ts_dicom_known(known, text) == text ? text : "";
 }

@@ -12,5 +12,8 @@
 /* Makes uptake values of the series if the rules want them: slopes and intercepts of its images,
  * and its unit, which was chosen before, become those of uptake values. */
 void ts_dicom_take_uptake(struct dicom_series *series, const struct dicom_rules *rules);
+/* Returns by which measure of the body values are uptake values, as SUV Type has it; "" if that is
+ * not known. */
+const char *ts_dicom_uptake_type(const struct dicom_series *series, int32_t to_suv);
 
 #endif

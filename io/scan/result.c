@@ -47,17 +47,19 @@ static const struct source_attribute more[] = {
     {.name = "lossy_image_compression"},
     {.name = "lossy_image_compression_method"},
     {.name = "lossy_image_compression_ratio"},
+    {.name = "suv_type"},
     {.name = "deidentification_method"},
     {.name = "deidentification_codes"},
     {.name = "longitudinal_temporal_information_modified"},
     {.name = "contains_phi"}};
 
 /* These are the values of the texts above, without those of a lossy compression. */
-static const char *const words[] = {"YES",       "NO",        "UNKNOWN",    "POSITIVE",
-                                    "NEGATIVE",  "MAGNITUDE", "PHASE",      "REAL",
-                                    "IMAGINARY", "01",        "113100",     "113107",
-                                    "REMOVED",   "MODIFIED",  "UNMODIFIED", DICOM_DEIDENTIFIED,
-                                    DICOM_MIXED, NULL};
+static const char *const words[] = {"YES",         "NO",        "UNKNOWN",    "POSITIVE",
+                                    "NEGATIVE",    "MAGNITUDE", "PHASE",      "REAL",
+                                    "IMAGINARY",   "01",        "113100",     "113107",
+                                    "REMOVED",     "MODIFIED",  "UNMODIFIED", DICOM_DEIDENTIFIED,
+                                    "BSA",         "BW",        "IBW",        "LBM",
+                                    "LBMJAMES128", "LBMJANMA",  DICOM_MIXED,  NULL};
 
 struct facts {
     struct projections *projections;

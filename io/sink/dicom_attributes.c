@@ -488,7 +488,10 @@ static void put_pet(struct dicom_header *header, const struct dicom_files *files
     const char *of_time = !strncmp(type, "WHOLE BODY", 10) ? "WHOLE BODY" : "STATIC";
     ts_dicom_put_text(header, 0x00541000, "CS", "%s\\IMAGE",
                       request->volumes ? "DYNAMIC" : of_time);
-    ts_dicom_put_text(header, 0x00541001, "CS", "%s", pet_units(files));
+    const char *units = pet_units(files), *by = ts_sink_attribute(request, "suv_type");
+    ts_dicom_put_text(header, 0x00541001, "CS", "%s", units);
+    if (by && *by && (!strcmp(units, "GML") || !strcmp(units, "CM2ML")))
+        ts_dicom_put_text(header, 0x00541006, "CS", "%s", by);
     put_frame_reference(header, files, z);
     ts_dicom_put_short(header, 0x00541330, (uint32_t)(z + 1));
 }

@@ -2149,7 +2149,7 @@ def dicom(
         - lean_body_mass_james: the same by James' formula, with 128 for men
         - body_surface_area: SUV by body surface area (Du Bois), in cm2/ml
         - factor: activity in Bq/ml times `suv_factor`, in g/ml
-    suv_factor: of to_suv: factor: weight by injected dose as it has decayed [g/Bq] (default: none; to_suv: factor needs
+    suv_factor: of to_suv: factor, in g/Bq: weight by injected dose as it has decayed (default: none; to_suv: factor needs
         it)
     slices: which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without the end;
         absent: all, and of flats and darks those of `input`

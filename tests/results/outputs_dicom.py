@@ -220,6 +220,34 @@ def animals_on_four_legs_stay_animals(folder):
 
 
 @test
+def dicom_of_uptake_values(folder):
+    """Units and SUV Type of what is written, and of what was read and passed on."""
+    source = phantom(folder)
+    dose = pydicom.Dataset()
+    dose.RadiopharmaceuticalStartTime, dose.RadionuclideTotalDose, dose.RadionuclideHalfLife = "090000", "350000000", "6586.2"
+    for name in os.listdir(f"{folder}/in"):
+        file = pydicom.dcmread(f"{folder}/in/{name}")
+        file.Modality, file.Units, file.SeriesType = "PT", "BQML", ["STATIC", "IMAGE"]
+        file.SOPClassUID = file.file_meta.MediaStorageSOPClassUID = "1.2.840.10008.5.1.4.1.1.128"
+        file.DecayCorrection, file.CountsSource, file.DecayFactor = "START", "EMISSION", 1
+        file.SeriesTime = file.AcquisitionTime = "100000"
+        file.PatientWeight, file.PatientSize, file.PatientSex = 75, 1.8, "F"
+        file.RadiopharmaceuticalInformationSequence = [dose]
+        file.save_as(f"{folder}/in/{name}")
+    for by, units, kind in (("body_weight", "GML", "BW"), ("lean_body_mass", "GML", "LBMJANMA"),
+                            ("lean_body_mass_james", "GML", "LBMJAMES128"), ("body_surface_area", "CM2ML", "BSA")):
+        run("run", f"{source} to_suv={by} | dicom {folder}/{by}")
+        check_object(f"{folder}/{by}/slice_0001.dcm", {"Units": units, "SUVType": kind})
+        run("run", f"dicom {folder}/{by} | dicom {folder}/{by}-again")
+        check_object(f"{folder}/{by}-again/slice_0001.dcm", {"Units": units, "SUVType": kind})
+        run("run", f"{source} to_suv={by} | nifti {folder}/{by}.nii.gz")
+        sidecar = json.load(open(f"{folder}/{by}.json"))
+        assert (sidecar["PixelUnits"], sidecar["SuvType"]) == (units, kind), sidecar
+    run("run", f"{source} to_suv=factor suv_factor=0.5 | dicom {folder}/given")
+    assert "SUVType" not in pydicom.dcmread(f"{folder}/given/slice_0001.dcm")
+
+
+@test
 def dicom_of_pet_that_states_little(folder):
     """A time is there in any case, counted from the dummy date. What else the standard demands is known, or refused."""
     source = phantom(folder)

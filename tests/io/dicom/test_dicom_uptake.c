@@ -25,8 +25,11 @@ struct pet {
     const char *start, *start_datetime, *dose, *half_life;
     const char *ge_scan, *philips_suv, *philips_activity;
     const char *enhanced, *corrected_to;
-    const char *last_weight, *last_reference; /* of the last slice */
-    int injections;                           /* 0: one */
+    const char *nuclide, *attenuated; /* the code; Attenuation Corrected */
+    const char *last_start, *last_weight, *last_reference, *last_decay, *last_corrected_to; /* of
+                                                                                  the last slice */
+    bool lut;       /* in place of Rescale Slope */
+    int injections; /* 0: one */
 };
 
 static const struct pet usual = {.units = "BQML",
@@ -52,7 +55,9 @@ static const struct pet usual = {.units = "BQML",
                                  .philips_suv = "",
                                  .philips_activity = "",
                                  .enhanced = "",
-                                 .corrected_to = ""};
+                                 .corrected_to = "",
+                                 .nuclide = "",
+                                 .attenuated = ""};
 
 static const char *chosen(const char *given, const char *else_text)
 {
@@ -75,9 +80,27 @@ static void put_in(struct dicom_bytes *out, uint32_t tag, const char *vr, const 
         ts_bytes_text(out, tag, vr, text);
 }
 
+/* Puts a Modality LUT in the place of Rescale Slope. */
+static void put_table(struct dicom_fixture *f)
+{
+    static struct dicom_bytes item, sequence;
+    static uint16_t entries[4096];
+    const uint16_t descriptor[] = {4096, 0, 16};
+    for (int i = 0; i < 4096; i++)
+        entries[i] = (uint16_t)(5 * i);
+    item.n = sequence.n = 0;
+    ts_bytes_element(&item, 0x00283002, "US", descriptor, sizeof descriptor);
+    ts_bytes_text(&item, 0x00283004, "LO", "US");
+    ts_bytes_element(&item, 0x00283006, "US", entries, sizeof entries);
+    ts_bytes_item(&sequence, &item);
+    ts_fixture_remove(f, 0x00281052);
+    ts_fixture_remove(f, 0x00281053);
+    ts_fixture_bytes(f, 0x00283000, "SQ", sequence.at, sequence.n);
+}
+
 static void make_slice(struct dicom_fixture *f, const struct pet *pet, int z)
 {
-    static struct dicom_bytes doses, dose;
+    static struct dicom_bytes doses, dose, code;
     ts_fixture_init(f, z);
     ts_fixture_remove(f, 0x00281054);
     ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.128");
@@ -93,12 +116,14 @@ static void make_slice(struct dicom_fixture *f, const struct pet *pet, int z)
     put(f, 0x00101020, "DS", OF(size));
     put(f, 0x00101030, "DS", pet->last_weight && z == SLICES - 1 ? pet->last_weight : OF(weight));
     put(f, 0x00181242, "IS", OF(lasts));
-    put(f, 0x00189701, "DT", OF(corrected_to));
+    put(f, 0x00189701, "DT",
+        pet->last_corrected_to && z == SLICES - 1 ? pet->last_corrected_to : OF(corrected_to));
+    put(f, 0x00189759, "CS", OF(attenuated));
     put(f, 0x00189758, "CS", OF(enhanced));
     put(f, 0x00280051, "CS", OF(corrected));
     put(f, 0x00541001, "CS", OF(units));
     put(f, 0x00541006, "CS", OF(suv_type));
-    put(f, 0x00541102, "CS", OF(decay));
+    put(f, 0x00541102, "CS", pet->last_decay && z == SLICES - 1 ? pet->last_decay : OF(decay));
     put(f, 0x00541300, "DS",
         pet->last_reference && z == SLICES - 1 ? pet->last_reference : OF(reference));
     put(f, 0x00541321, "DS", OF(factor));
@@ -112,13 +137,20 @@ static void make_slice(struct dicom_fixture *f, const struct pet *pet, int z)
     doses.n = 0;
     for (int i = 0; i < (pet->injections ? pet->injections : 1); i++) {
         dose.n = 0;
-        put_in(&dose, 0x00181072, "TM", OF(start));
+        put_in(&dose, 0x00181072, "TM",
+               pet->last_start && z == SLICES - 1 ? pet->last_start : OF(start));
         put_in(&dose, 0x00181074, "DS", OF(dose));
         put_in(&dose, 0x00181075, "DS", OF(half_life));
         put_in(&dose, 0x00181078, "DT", OF(start_datetime));
+        code.n = 0;
+        put_in(&code, 0x00080100, "SH", OF(nuclide));
+        put_in(&code, 0x00080102, "SH", "SCT");
+        ts_bytes_group(&dose, 0x00540300, &code);
         ts_bytes_item(&doses, &dose);
     }
     ts_fixture_bytes(f, 0x00540016, "SQ", doses.at, doses.n);
+    if (pet->lut)
+        put_table(f);
 }
 
 /* Opens the series with these parameters; NULL if it is refused. */
@@ -226,6 +258,10 @@ Test(dicom_uptake, has_decayed_since_the_injection)
          {.start = "233000", .series_time = "003000", .acquired = "003000"},
          3600},
         {"a dynamic scan that began before", {.start = "100010"}, -10},
+        {"the nuclide by its code", {.nuclide = "77004003"}, 3600},
+        {"the same in two zones",
+         {.zone = "+0100", .start = "090000", .start_datetime = "20240305080000+0000"},
+         3600},
         {"zones", {.zone = "+0200", .start = "", .start_datetime = "20240305073000+0000"}, 1800},
         {"bed positions", {.acquired = "100500", .reference = "359900", .factor = "1.03861"}, 3600},
         {"a series made later, of GE",
@@ -255,7 +291,8 @@ Test(dicom_uptake, has_decayed_since_the_injection)
 /* Without correction each frame has the mean of its own decay. */
 Test(dicom_uptake, of_frames_that_are_not_corrected)
 {
-    static const struct pet none = {.decay = "NONE"}, enhanced = {.decay = "", .enhanced = "NO"};
+    static const struct pet none = {.decay = "NONE", .corrected = "ATTN"},
+                            enhanced = {.decay = "", .enhanced = "NO", .corrected = ""};
     const double rate = log(2) / 6586.2,
                  factor = 75000 / 350e6 * exp(rate * 3600) * rate * 120 / (1 - exp(-rate * 120));
     expect_factor(&none, TO_SUV_BODY_WEIGHT, 0, factor, "g/ml", "none");
@@ -268,6 +305,9 @@ Test(dicom_uptake, of_counts_and_of_what_is_uptake_already)
                             activity = {.units = "CNTS",
                                         .philips_suv = "0",
                                         .philips_activity = "4.5"},
+                            both = {.units = "CNTS",
+                                    .philips_suv = "0.00109",
+                                    .philips_activity = "3.48"},
                             there = {.units = "GML", .weight = "", .dose = ""},
                             lean = {.units = "GML", .suv_type = "LBMJANMA"},
                             area = {.units = "CM2ML"};
@@ -276,6 +316,7 @@ Test(dicom_uptake, of_counts_and_of_what_is_uptake_already)
                   "Philips, lean");
     expect_factor(&activity, TO_SUV_BODY_WEIGHT, 0, 4.5 * by_weight(3600), "g/ml",
                   "Philips, activity");
+    expect_factor(&both, TO_SUV_BODY_WEIGHT, 0, 0.00109, "g/ml", "Philips, both");
     expect_factor(&there, TO_SUV_BODY_WEIGHT, 0, 1, "g/ml", "there");
     expect_factor(&lean, TO_SUV_LEAN_BODY_MASS, 0, 1, "g/ml", "there, lean");
     expect_factor(&area, TO_SUV_BODY_SURFACE_AREA, 0, 1, "cm2/ml", "there, surface");
@@ -289,6 +330,38 @@ Test(dicom_uptake, is_refused_in_doubt)
         const char *code, *text;
     } rows[] = {
         {{.weight = ""}, 0, "suv-missing", "Patient's Weight"},
+        {{.lut = true}, 0, "suv-units", "Modality LUT"},
+        {{.lut = true}, TO_SUV_FACTOR, "suv-units", "Modality LUT"},
+        {{.last_start = "091500"}, 0, "suv-value", "slices disagree"},
+        {{.last_decay = "ADMIN"}, 0, "suv-value", "to another time"},
+        {{.decay = "",
+          .enhanced = "YES",
+          .corrected_to = "20240305101500",
+          .last_corrected_to = "20240305103500"},
+         0,
+         "suv-value",
+         "to another time"},
+        {{.decay = "", .enhanced = "YES", .corrected_to = "20240305101500", .attenuated = "NO"},
+         0,
+         "suv-value",
+         "attenuation"},
+        {{.nuclide = "49927009"}, 0, "suv-value", "Radionuclide Code Sequence"},
+        {{.nuclide = "C-111A1", .half_life = "1221.8"},
+         0,
+         "suv-value",
+         "Radionuclide Code Sequence"},
+        {{.corrected = "ATTN\\SCAT"}, 0, "suv-value", "contradict each other"},
+        {{.decay = "NONE"}, 0, "suv-value", "contradict each other"},
+        {{.zone = "+0100", .start_datetime = "20240305090000+0000"},
+         0,
+         "suv-time",
+         "contradict each other"},
+        {{.dose = "350000"}, 0, "suv-value", "Radionuclide Total Dose"},
+        {{.dose = "10000"}, 0, "suv-value", "Radionuclide Total Dose"},
+        {{.units = "CNTS", .philips_suv = "0.0005", .philips_activity = "3.5"},
+         0,
+         "suv-value",
+         "private factors"},
         {{.weight = "0"}, 0, "suv-value", "Patient's Weight"},
         {{.weight = "75000"}, 0, "suv-value", "Patient's Weight"},
         {{.weight = "75,5"}, 0, "suv-missing", "Patient's Weight"},
@@ -303,7 +376,10 @@ Test(dicom_uptake, is_refused_in_doubt)
         {{.half_life = "109.77"}, 0, "suv-value", "Half Life"},
         {{.half_life = ""}, 0, "suv-missing", "Half Life"},
         {{.decay = ""}, 0, "suv-missing", "Decay Correction"},
-        {{.decay = "NONE", .lasts = ""}, 0, "suv-missing", "Actual Frame Duration"},
+        {{.decay = "NONE", .corrected = "ATTN", .lasts = ""},
+         0,
+         "suv-missing",
+         "Actual Frame Duration"},
         {{.corrected = "DECY"}, 0, "suv-value", "attenuation"},
         {{.units = "PROPCPS"}, 0, "suv-units", "no activity by volume"},
         {{.units = "CNTS"}, 0, "suv-units", "private factors"},

@@ -125,6 +125,28 @@ Test(dicom_codestream, loss_is_what_the_wavelet_says)
     cr_assert(stream.lossy && stream.start == 0);
 }
 
+/* The point transform of lossless JPEG leaves low bits out. */
+Test(dicom_codestream, loss_is_what_the_point_transform_says)
+{
+    struct dicom_frame_form lossless = form;
+    lossless.syntax = DICOM_JPEG_LOSSLESS;
+    for (int bits = 0; bits < 4; bits++) {
+        unsigned char frame[64] = {0};
+        struct dicom_codestream stream;
+        size_t n = put(frame, 0, 0xFFD8FFC3, 4);
+        n = put(frame, n, 0x000B << 8 | (uint32_t)form.bits_stored, 3);
+        n = put(frame, n, (uint32_t)form.rows, 2);
+        n = put(frame, n, (uint32_t)form.columns, 2);
+        n = put(frame, n, 0x01011100, 4);
+        n = put(frame, n, 0xFFDA0008, 4);
+        n = put(frame, n, 0x01010001, 4);
+        n = put(frame, n, (uint32_t)bits, 2);
+        cr_assert_eq(ts_dicom_codestream(&lossless, frame, n, (int64_t)sizeof frame, &stream),
+                     CODESTREAM_GOOD, "%s", stream.text);
+        cr_expect_eq(stream.lossy, bits > 0, "%d", bits);
+    }
+}
+
 Test(dicom_codestream, boxes_of_jp2_are_passed_over)
 {
     unsigned char file[FRAME_BYTES + BOX_BYTES] = {0};
