@@ -10,6 +10,7 @@
  */
 #include "stages/intensity/nyul.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -52,8 +53,9 @@ static enum ts_status check_landmarks(const struct stage_context *context,
     }
     if (landmarks->rows != 1 || landmarks->columns != NYUL_PERCENTILES)
         return ts_param_error(context->set, "landmarks", "nyul-landmarks", context->diag,
-                              "%lld numbers, and one for each of the %d percentiles was expected",
-                              (long long)(landmarks->rows * landmarks->columns), NYUL_PERCENTILES);
+                              "%" PRId64
+                              " numbers, and one for each of the %d percentiles was expected",
+                              landmarks->rows * landmarks->columns, NYUL_PERCENTILES);
     for (int i = 1; i < NYUL_PERCENTILES; i++)
         if (!(m[i] >= m[i - 1]) || !(m[NYUL_PERCENTILES - 1] > m[0]))
             return ts_param_error(context->set, "landmarks", "nyul-landmarks", context->diag,
