@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What public functions require of their arguments.
+ * Checks the arguments of public functions, and refuses a NULL that the header does not allow.
  */
 #ifndef CORE_ARGUMENTS_H
 #define CORE_ARGUMENTS_H

@@ -41,8 +41,8 @@ void ts_grid_text(const struct ts_image *image, char *out, size_t size);
  * none. */
 bool ts_grid_place_axis(const struct ts_image *image, int d, double *first, double *step,
                         double vector[3]);
-/* Returns where index i of axis d is, as files, tables and pictures state it: in the patient if the
- * axis has positions there, else along the axis. */
+/* Returns where index i of axis d is, as files, tables and pictures state it: its position in the
+ * patient if the image has one, else its position along the axis. */
 double ts_grid_position(const struct ts_image *image, int d, int64_t i);
 
 #endif

@@ -192,8 +192,9 @@ const struct choice *ts_param_choice(const struct param_set *set, size_t i);
 /* Returns the name of the choice that the parameter of this name holds; NULL if there is
  * none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
-/* Returns the one of n names that `name` was likely meant to be: what others call so (blur), the
-   one that differs by the fewest letters, else the only one that begins with `name`; or NULL. */
+/* Returns the one of n names that the user probably meant by `name`. It tries what other programs
+   call so (blur for gaussian), then the name that differs by the fewest letters, then the only name
+   that begins with `name`. Returns NULL if none fits. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 /* Joins names with commas until they no longer fit. */
 void ts_list_names(char *out, size_t size, const char *const *names, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cuda/intensity/n4.cu and n4_fit.cu share: the constants on the device, and the launchers of
- * the iterations.
+ * The constants of n4 on the device, and the functions that launch its iterations. n4.cu and
+ * n4_fit.cu both use them.
  */
 #ifndef CUDA_INTENSITY_N4_CUH
 #define CUDA_INTENSITY_N4_CUH
@@ -24,8 +24,9 @@ struct n4_chunks {
     int32_t n, *first;
 };
 
-/* What constants() writes: the taps of samples at each level and those of all voxels at the last,
- * the chunks of samples at each level and of voxels, and the cosines of the padded histogram. */
+/* The function constants() of the stage fills this: the weights of the splines (taps) for the
+ * samples of each level and for all voxels of the last, how both are cut into chunks, and the
+ * cosines that the transform of the padded histogram needs. */
 struct n4_constants {
     struct n4_taps samples[N4_LEVELS_MAX][3], voxels[3];
     struct n4_chunks sample_chunks[N4_LEVELS_MAX], voxel_chunks;

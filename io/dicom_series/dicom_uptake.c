@@ -103,7 +103,7 @@ static bool uptake_differs(double a, double b)
     return isnan(a) != isnan(b) || fabs(a - b) > SAME_BODY * fabs(a);
 }
 
-static bool moments_differ(double a, double b)
+static bool uptake_moments_differ(double a, double b)
 {
     return isnan(a) != isnan(b) || fabs(a - b) > SAME_S;
 }
@@ -122,7 +122,7 @@ static bool uptake_is_one(struct uptake *uptake)
         if (strcmp(ts_dicom_field_text(uptake->series->images[i], DICOM_FIELD_decay_correction),
                    decay) != 0 ||
             strcmp(a->decay_corrected, b->decay_corrected) != 0 ||
-            moments_differ(a->corrected_to.seconds, b->corrected_to.seconds))
+            uptake_moments_differ(a->corrected_to.seconds, b->corrected_to.seconds))
             return uptake_refuse(uptake, "suv-value",
                                  "the decay of some slices is corrected to another time than that "
                                  "of others, or not");
@@ -130,8 +130,8 @@ static bool uptake_is_one(struct uptake *uptake)
             uptake_differs(a->height_m, b->height_m) || strcmp(a->sex, b->sex) != 0 ||
             uptake_differs(a->dose_bq, b->dose_bq) ||
             uptake_differs(a->half_life_s, b->half_life_s) || strcmp(a->nuclide, b->nuclide) != 0 ||
-            moments_differ(a->start.seconds, b->start.seconds) ||
-            moments_differ(a->start_s, b->start_s))
+            uptake_moments_differ(a->start.seconds, b->start.seconds) ||
+            uptake_moments_differ(a->start_s, b->start_s))
             return uptake_refuse(uptake, "suv-value",
                                  "slices disagree in weight, height, sex, dose, half-life or time "
                                  "of injection");
@@ -510,7 +510,8 @@ static bool uptake_of_counts(struct uptake *uptake)
     return suv || uptake_of_activity(uptake);
 }
 
-static const char *const types[] = {
+/* As SUV Type has them. */
+static const char *const uptake_types[] = {
     [TO_SUV_BODY_WEIGHT] = "BW",
     [TO_SUV_LEAN_BODY_MASS] = "LBMJANMA",
     [TO_SUV_LEAN_BODY_MASS_JAMES] = "LBMJAMES128",
@@ -524,7 +525,7 @@ static bool uptake_is_there(struct uptake *uptake, const char *units)
     const bool area = !strcmp(units, "CM2ML");
     if (!*type)
         type = area ? "BSA" : "BW"; /* DICOM PS3.3 C.8.9.1: absent means by body weight */
-    return !strcmp(type, types[uptake->kind]) ||
+    return !strcmp(type, uptake_types[uptake->kind]) ||
            uptake_refuse(uptake, "suv-units",
                          "the values are uptake values already, and by another measure of the body "
                          "(SUV Type (0054,1006))");
@@ -567,7 +568,7 @@ void ts_dicom_take_uptake(struct dicom_series *series, const struct dicom_rules 
     struct uptake uptake = {.series = series,
                             .header = &series->images[0]->file->uptake,
                             .kind = (enum dicom_to_suv)rules->to_suv};
-    if (uptake.kind == TO_SUV_NONE)
+    if (uptake.kind == TO_SUV_NONE || series->refusal)
         return;
     const double before = series->images[0]->have_slope ? series->images[0]->slope : 1;
     if (!uptake_take(&uptake, rules->suv_factor))
@@ -586,6 +587,6 @@ const char *ts_dicom_uptake_type(const struct dicom_series *series, int32_t to_s
     if (to_suv == TO_SUV_FACTOR)
         return "";
     if (to_suv != TO_SUV_NONE)
-        return types[to_suv];
+        return uptake_types[to_suv];
     return ts_dicom_known(known, text) == text ? text : "";
 }

@@ -43,34 +43,6 @@ enum {
  * valid. The valid keys of each window are gathered, and the middle one is selected
  * (quickselect). */
 
-/* Returns the key that would be at index `rank` if the n keys were sorted. Changes their order. */
-static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
-{
-    int64_t first = 0, last = n - 1;
-    while (first < last) {
-        const int32_t pivot = keys[first + (last - first) / 2];
-        int64_t i = first, j = last;
-        while (i <= j) {
-            while (keys[i] < pivot)
-                i++;
-            while (keys[j] > pivot)
-                j--;
-            if (i <= j) {
-                const int32_t key = keys[i];
-                keys[i++] = keys[j];
-                keys[j--] = key;
-            }
-        }
-        if (rank <= j)
-            last = j;
-        else if (rank >= i)
-            first = i;
-        else
-            break;
-    }
-    return keys[rank];
-}
-
 /* One slab, and the places of the parts of a thread's scratch. */
 struct masked_run {
     const struct ts_image *in;
@@ -118,7 +90,7 @@ static int32_t median_of(const struct masked_run *run, const int32_t *keys, cons
             window[n] = keys[k];
             n += valid[k];
         }
-    return select_key(window, n, (uint32_t)(n / 2));
+    return ts_value_keys_select(window, n, (uint32_t)(n / 2));
 }
 
 static void median_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end,
@@ -391,7 +363,7 @@ static int32_t search_bin(const struct job *job, const struct histogram *histogr
             keys[n] = lines[i][x + k];
             n += bin_of(job, histogram, keys[n]) == histogram->bin;
         }
-    return select_key(keys, n, middle - histogram->below);
+    return ts_value_keys_select(keys, n, middle - histogram->below);
 }
 
 static void histogram_line(const struct job *job, const struct worker *worker,

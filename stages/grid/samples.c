@@ -62,23 +62,25 @@ struct sampled_line {
 /* The bits of 64 rows fill whole words, so that no two threads write to the same word. */
 enum { RING_ROWS = 8, BLOCK_ROWS = 32, MASKED_ROWS = 64, WORD = 64 };
 
+/* The rules that every stage with samples has. */
+#define SAMPLES_RULES                                                                              \
+    {"nearest", INTERPOLATION_NEAREST,                                                             \
+     "the nearest sample; halfway between two, the one of the larger index"},                      \
+        {"linear", INTERPOLATION_LINEAR, "linear along each axis, from 8 samples in all"},         \
+    {                                                                                              \
+        "cubic", INTERPOLATION_CUBIC,                                                              \
+            "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 "        \
+            "samples; "                                                                            \
+            "sharper, and may overshoot at edges"                                                  \
+    }
+
 const struct choice ts_interpolation_choices[] = {
-    {"nearest", INTERPOLATION_NEAREST,
-     "the nearest sample; halfway between two, the one of the larger index"},
-    {"linear", INTERPOLATION_LINEAR, "linear along each axis, from 8 samples in all"},
-    {"cubic", INTERPOLATION_CUBIC,
-     "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; "
-     "sharper, and may overshoot at edges"},
+    SAMPLES_RULES,
     {NULL, 0, NULL},
 };
 
 const struct choice ts_resample_choices[] = {
-    {"nearest", INTERPOLATION_NEAREST,
-     "the nearest sample; halfway between two, the one of the larger index"},
-    {"linear", INTERPOLATION_LINEAR, "linear along each axis, from 8 samples in all"},
-    {"cubic", INTERPOLATION_CUBIC,
-     "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; "
-     "sharper, and may overshoot at edges"},
+    SAMPLES_RULES,
     {"bspline3", INTERPOLATION_BSPLINE3,
      "the cubic B-spline through the samples: order 3 of SciPy, scikit-image and ITK; sharper "
      "still, and overshoots more"},

@@ -169,31 +169,6 @@ static void store_valid(const uint32_t *counts, int64_t first, int64_t n, uint64
     }
 }
 
-/* Orders keys so that key k is where it would be if they were sorted, none before it is above it,
- * and none behind it below (C. A. R. Hoare, 1961). */
-static void choose_key(int32_t *keys, int64_t n, int64_t k)
-{
-    for (int64_t low = 0, high = n - 1; low < high;) {
-        const int32_t pivot = keys[k];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (keys[i] < pivot)
-                i++;
-            while (keys[j] > pivot)
-                j--;
-            if (i <= j) {
-                const int32_t moved = keys[i];
-                keys[i++] = keys[j];
-                keys[j--] = moved;
-            }
-        }
-        if (j < k)
-            low = i;
-        if (i > k)
-            high = j;
-    }
-}
-
 /* Returns the median of n keys, which it reorders; NaN if one of them is. */
 static double median_of(enum ts_dtype dtype, int32_t *keys, int64_t n)
 {
@@ -203,7 +178,7 @@ static double median_of(enum ts_dtype dtype, int32_t *keys, int64_t n)
     for (int64_t i = 0; i < n; i++)
         if (keys[i] < numbers.low || keys[i] > numbers.high)
             return (double)NAN;
-    choose_key(keys, n, n / 2);
+    ts_value_keys_select(keys, n, n / 2);
     int32_t below = keys[n / 2];
     if (n % 2 == 0) {
         below = keys[0];

@@ -12,6 +12,7 @@
 
 #include "core/memory.h"
 #include "stages/engine/distances.h"
+#include "stages/regions/threshold.h"
 
 static const struct choice output_choices[] = {
     {"labels", COMPONENTS_LABELS, "the number of the part of each voxel, 1 for the largest"},

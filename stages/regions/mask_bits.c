@@ -33,16 +33,6 @@ struct mask_values ts_mask_values(enum ts_dtype dtype, const struct ts_numbers *
         {ts_threshold_keys(dtype, nextafter(value, -inf), nextafter(value, inf)), {1, 0}}};
 }
 
-enum ts_status ts_mask_shape(const struct stage_context *context, struct ts_image *out)
-{
-    (void)context;
-    out->dtype = TS_U8;
-    out->quantity = TS_INTENSITY;
-    out->labels = 1;
-    out->unit = "1";
-    return TS_OK;
-}
-
 void ts_mask_mm(const struct stage_context *context, double mm[3])
 {
     const double apart = 1e12;

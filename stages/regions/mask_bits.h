@@ -57,8 +57,6 @@ enum ts_status ts_mask_check_label(const struct stage_context *context,
                                    const struct ts_numbers *label);
 /* Returns the values of the mask that the parameter `label` chooses. */
 struct mask_values ts_mask_values(enum ts_dtype dtype, const struct ts_numbers *label);
-/* Describes a mask of 0 and 1 in 8 bits. It is shape() of stages that make one. */
-enum ts_status ts_mask_shape(const struct stage_context *context, struct ts_image *out);
 /* Writes the distances of neighbors along z, y and x, which ts_stage_needs_mm has checked
  * (stages/engine/distances.h). Along an axis of one voxel there are none, and it is very large. */
 void ts_mask_mm(const struct stage_context *context, double mm[3]);

@@ -22,6 +22,7 @@
 #include "stages/engine/distances.h"
 #include "stages/engine/traits.h"
 #include "stages/regions/mask_runs.h"
+#include "stages/regions/threshold.h"
 
 static const struct choice operation_choices[] = {
     {"erode", MORPHOLOGY_ERODE, "keeps voxels whose whole ball or box is in the mask"},

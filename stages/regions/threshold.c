@@ -180,7 +180,7 @@ static enum ts_status threshold_resolve(const struct stage_context *context, voi
     return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
 
-static enum ts_status threshold_shape(const struct stage_context *context, struct ts_image *out)
+enum ts_status ts_mask_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_U8;
@@ -415,7 +415,7 @@ const struct stage threshold_stage = {
     STAGE_TAKES_ALL,
     STAGE_PARAMS(threshold_params, struct threshold_params),
     .resolve = threshold_resolve,
-    .shape = threshold_shape,
+    .shape = ts_mask_shape,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = threshold_map,

@@ -67,4 +67,7 @@ int64_t ts_otsu(const uint64_t *counts, size_t n);
 /* Returns its index, as ts_otsu() does. */
 int64_t ts_triangle(const uint64_t *counts, size_t n);
 
+/* Describes a mask of 0 and 1 in 8 bits. It is shape() of stages that make one. */
+enum ts_status ts_mask_shape(const struct stage_context *context, struct ts_image *out);
+
 #endif

@@ -133,3 +133,30 @@ struct key_range ts_threshold_keys(enum ts_dtype dtype, double above, double bel
     const bool none = high.low > high.high || low.low > low.high;
     return none ? (struct key_range){1, 0} : (struct key_range){high.low, low.high};
 }
+
+int32_t ts_value_keys_select(int32_t *keys, int64_t n, int64_t rank)
+{
+    int64_t first = 0, last = n - 1;
+    while (first < last) {
+        const int32_t pivot = keys[first + (last - first) / 2];
+        int64_t i = first, j = last;
+        while (i <= j) {
+            while (keys[i] < pivot)
+                i++;
+            while (keys[j] > pivot)
+                j--;
+            if (i <= j) {
+                const int32_t key = keys[i];
+                keys[i++] = keys[j];
+                keys[j--] = key;
+            }
+        }
+        if (rank <= j)
+            last = j;
+        else if (rank >= i)
+            first = i;
+        else
+            break;
+    }
+    return keys[rank];
+}

@@ -46,4 +46,8 @@ struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value);
  * infinite values are beyond every finite bound. */
 struct key_range ts_threshold_keys(enum ts_dtype dtype, double above, double below);
 
+/* Returns the key that would be at index `rank` if the n keys were sorted, and puts it there: none
+ * before it is above it, and none behind it below (quickselect; C. A. R. Hoare, 1961). */
+int32_t ts_value_keys_select(int32_t *keys, int64_t n, int64_t rank);
+
 #endif
